@@ -1,0 +1,59 @@
+# Two commands do everything on a fresh Debian or Ubuntu machine with Python 3.11+, Rust and g++:
+#   make demo    builds the extension, trains a GPT on the software NeuronCore, embeds real sentences
+#   make test    everything a clean clone needs, then all tests
+PYTHON ?= python3
+VENV := .venv
+PY := $(VENV)/bin/python
+export CARGO_BUILD_JOBS ?= 2
+export PYO3_PYTHON := $(abspath $(PY))
+export VIRTUAL_ENV := $(abspath $(VENV))
+# Crates that are tested by cargo; the bridge is a Python module and is tested from Python.
+CRATES := --workspace --exclude tnrs-bridge
+
+.PHONY: demo test build lint rust-test loom python-test xla-test bench clean
+
+demo: build
+	$(PY) examples/train_gpt.py
+	$(PY) examples/embed_sentences.py
+
+test: lint rust-test loom build xla-test python-test
+
+$(VENV)/.installed: requirements.txt
+	test -x $(PY) || $(PYTHON) -m venv $(VENV)
+	$(PY) -m pip install --quiet --upgrade pip
+	$(PY) -m pip install --quiet -r requirements.txt
+	touch $@
+
+$(VENV)/.installed-test: requirements-test.txt $(VENV)/.installed
+	$(PY) -m pip install --quiet -r requirements-test.txt
+	touch $@
+
+build: $(VENV)/.installed
+	$(VENV)/bin/maturin develop --release --quiet
+
+lint:
+	cargo fmt --all --check
+	cargo xtask tidy
+	cargo clippy $(CRATES) --all-targets --quiet -- -D warnings
+
+rust-test:
+	cargo test $(CRATES) --quiet
+
+# Model-checked interleavings of queue, event and allocator.
+loom:
+	RUSTFLAGS="--cfg loom" CARGO_TARGET_DIR=target/loom cargo test -p tnrs-runtime --release --quiet --test 'loom_*'
+
+# Every hlo op and composite: interpreter against XLA.
+xla-test: $(VENV)/.installed-test
+	$(PY) -m pytest -q tests/hlo
+
+python-test: $(VENV)/.installed-test build
+	TORCH_NEURONX_FALLBACK=error $(PY) -m pytest -q tests/python
+
+# Ours against PyTorch's CPU backend, interleaved in one process; prints ratios.
+bench: build
+	taskset -c 0 $(PY) -m benches --threads 1
+	$(PY) -m benches
+
+clean:
+	rm -rf target $(VENV)

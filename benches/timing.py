@@ -1,0 +1,56 @@
+"""Interleaved timing of two callables."""
+
+import statistics
+import time
+from dataclasses import dataclass
+from typing import Callable
+
+
+@dataclass
+class Case:
+    """One row: how to build the work on a device, and the bar on our time ÷ theirs (at one thread)."""
+
+    name: str
+    build: Callable[[str], Callable[[], object]]
+    bar: float | None
+    work: float = 0.0  # floating-point operations or bytes of one call
+    unit: str = ""  # "GF" or "GB"
+    budget: float = 3.0  # seconds of measuring per side
+    inner: int = 0  # calls per sample; 0: chosen so that a sample lasts 2 ms
+
+
+@dataclass
+class Result:
+    """Medians of both sides, in seconds per call."""
+
+    ours: float
+    theirs: float
+    ours_best: float
+    theirs_best: float
+
+    @property
+    def ratio(self):
+        return self.ours / self.theirs
+
+
+def sample(call, sync, inner):
+    start = time.perf_counter()
+    for _ in range(inner):
+        call()
+    sync()
+    return (time.perf_counter() - start) / inner
+
+
+def measure(case, sync):
+    """Builds both sides, warms them up, and times them in turn."""
+    sides = [(case.build("neuron"), sync), (case.build("cpu"), lambda: None)]
+    inners = []
+    for call, wait in sides:
+        once = min(sample(call, wait, 1) for _ in range(3))
+        inners.append(case.inner or max(1, int(2e-3 / max(once, 1e-7))))
+    times = ([], [])
+    started = time.perf_counter()
+    while len(times[0]) < 5 or (time.perf_counter() - started < 2 * case.budget and len(times[0]) < 200):
+        for side, (call, wait) in enumerate(sides):
+            times[side].append(sample(call, wait, inners[side]))
+    return Result(*(statistics.median(t) for t in times), *(min(t) for t in times))

@@ -1,0 +1,141 @@
+//! Results of the C ABI: codes, and the message that the calling thread reads next.
+
+use std::cell::{Cell, RefCell};
+use std::ffi::{c_char, c_int, CString};
+use std::panic::{catch_unwind, AssertUnwindSafe};
+
+use tnrs_dispatch::CallError;
+use tnrs_hal::Fault;
+use tnrs_runtime::{ElapsedError, OutOfMemory, StreamFault};
+
+/// `NCode` of csrc/neuron.h.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(i32)]
+pub enum Code {
+    /// Done.
+    Ok = 0,
+    /// The thread's last error says what to raise.
+    Error = 1,
+    /// No native rule for these operands.
+    Unsupported = 2,
+    /// The shim holds a C++ exception.
+    Rethrow = 3,
+}
+
+/// `NErrorKind` of csrc/neuron.h: which Python exception an error becomes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(i32)]
+pub enum Kind {
+    /// `RuntimeError`.
+    Runtime = 0,
+    /// `IndexError`.
+    Index = 1,
+    /// `ValueError`.
+    Value = 2,
+    /// `TypeError`.
+    Type = 3,
+    /// `NotImplementedError`.
+    NotImplemented = 4,
+    /// `torch.OutOfMemoryError`.
+    OutOfMemory = 5,
+}
+
+/// An error on its way to Python.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Error {
+    code: Code,
+    kind: Kind,
+    message: String,
+}
+
+impl Error {
+    /// An error that raises.
+    pub fn new(kind: Kind, message: impl Into<String>) -> Self {
+        Error { code: Code::Error, kind, message: message.into() }
+    }
+}
+
+impl From<CallError> for Error {
+    fn from(e: CallError) -> Self {
+        let (code, kind) = match &e {
+            CallError::Runtime(_) => (Code::Error, Kind::Runtime),
+            CallError::Index(_) => (Code::Error, Kind::Index),
+            CallError::Value(_) => (Code::Error, Kind::Value),
+            CallError::Type(_) => (Code::Error, Kind::Type),
+            CallError::OutOfMemory(_) => (Code::Error, Kind::OutOfMemory),
+            CallError::Unsupported(_) => (Code::Unsupported, Kind::NotImplemented),
+            CallError::Host => (Code::Rethrow, Kind::Runtime),
+        };
+        Error { code, kind, message: e.to_string() }
+    }
+}
+
+impl From<StreamFault> for Error {
+    fn from(e: StreamFault) -> Self {
+        let kind = match e.fault {
+            Fault::IndexOutOfRange { .. } => Kind::Index,
+            Fault::Device(_) => Kind::Runtime,
+        };
+        Error::new(kind, e.to_string())
+    }
+}
+
+impl From<OutOfMemory> for Error {
+    fn from(e: OutOfMemory) -> Self {
+        Error::new(Kind::OutOfMemory, e.to_string())
+    }
+}
+
+impl From<ElapsedError> for Error {
+    fn from(e: ElapsedError) -> Self {
+        Error::new(Kind::Runtime, e.to_string())
+    }
+}
+
+thread_local! {
+    static MESSAGE: RefCell<CString> = RefCell::new(CString::default());
+    static KIND: Cell<Kind> = const { Cell::new(Kind::Runtime) };
+}
+
+fn remember(kind: Kind, message: String) {
+    KIND.set(kind);
+    MESSAGE.set(CString::new(message.replace('\0', "\\0")).unwrap_or_default());
+}
+
+fn panic_text(payload: &(dyn std::any::Any + Send)) -> &str {
+    let text = payload.downcast_ref::<&str>().copied();
+    text.or_else(|| payload.downcast_ref::<String>().map(String::as_str)).unwrap_or("unknown panic")
+}
+
+/// Runs an entry point of the C ABI: an error or a panic becomes a code and the thread's last error.
+pub fn guard<E: Into<Error>>(f: impl FnOnce() -> Result<Code, E>) -> c_int {
+    match catch_unwind(AssertUnwindSafe(f)) {
+        Ok(Ok(code)) => code as c_int,
+        Ok(Err(e)) => {
+            let e = e.into();
+            remember(e.kind, e.message);
+            e.code as c_int
+        }
+        Err(payload) => {
+            remember(Kind::Runtime, format!("internal error in the neuron backend: {}", panic_text(&*payload)));
+            Code::Error as c_int
+        }
+    }
+}
+
+/// Runs an entry point that has no way to report: after a panic, `default`.
+pub fn quiet<T>(default: T, f: impl FnOnce() -> T) -> T {
+    catch_unwind(AssertUnwindSafe(f)).unwrap_or(default)
+}
+
+/// Message of the calling thread's last error; valid until its next call.
+#[no_mangle]
+pub extern "C" fn nrn_last_error() -> *const c_char {
+    MESSAGE.with_borrow(|m| m.as_ptr())
+}
+
+/// Kind of the calling thread's last error.
+#[no_mangle]
+pub extern "C" fn nrn_last_error_kind() -> c_int {
+    KIND.get() as c_int
+}

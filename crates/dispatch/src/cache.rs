@@ -1,0 +1,115 @@
+//! The executable cache: a small direct-mapped table per thread before one shared map.
+//!
+//! 1. A slot is immutable once inserted, apart from its time stamp.
+//! 2. A thread's table holds clones of shared slots; a hit there takes no lock.
+//! 3. The shared map is bounded. Past the bound the least recently used half is dropped; threads may keep dropped
+//!    slots alive in their tables until they are overwritten.
+//! 4. `clear_cache` advances the epoch, which empties each thread's table at its next lookup.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+
+use crate::entry::Slot;
+
+const LOCAL_SLOTS: usize = 2048;
+const SHARED_LIMIT: usize = 16_384;
+
+static CLOCK: AtomicU64 = AtomicU64::new(1);
+static EPOCH: AtomicU64 = AtomicU64::new(0);
+static SHARED: Mutex<Option<HashMap<u64, Vec<Arc<Slot>>>>> = Mutex::new(None);
+
+struct Local {
+    epoch: u64,
+    slots: Vec<Option<Arc<Slot>>>,
+}
+
+thread_local! {
+    static LOCAL: RefCell<Local> = RefCell::new(Local { epoch: 0, slots: vec![None; LOCAL_SLOTS] });
+}
+
+/// The slot of a key, if remembered.
+pub(crate) fn get(hash: u64, key: &[u64]) -> Option<Arc<Slot>> {
+    let index = hash as usize % LOCAL_SLOTS;
+    LOCAL.with_borrow_mut(|local| {
+        let epoch = EPOCH.load(Ordering::Relaxed);
+        if local.epoch != epoch {
+            local.slots.fill(None);
+            local.epoch = epoch;
+        }
+        if let Some(slot) = &local.slots[index] {
+            if slot.hash == hash && *slot.key == *key {
+                return Some(slot.clone());
+            }
+        }
+        let slot = shared_get(hash, key)?;
+        local.slots[index] = Some(slot.clone());
+        Some(slot)
+    })
+}
+
+fn shared_get(hash: u64, key: &[u64]) -> Option<Arc<Slot>> {
+    let guard = SHARED.lock().expect("executable cache poisoned");
+    let slot = guard.as_ref()?.get(&hash)?.iter().find(|s| *s.key == *key)?.clone();
+    slot.touch(CLOCK.fetch_add(1, Ordering::Relaxed));
+    Some(slot)
+}
+
+/// Remembers a slot. Of two threads that compiled the same key, the later one wins.
+pub(crate) fn insert(slot: Slot) -> Arc<Slot> {
+    slot.touch(CLOCK.fetch_add(1, Ordering::Relaxed));
+    let slot = Arc::new(slot);
+    let mut guard = SHARED.lock().expect("executable cache poisoned");
+    let map = guard.get_or_insert_with(HashMap::new);
+    let bucket = map.entry(slot.hash).or_default();
+    bucket.retain(|s| s.key != slot.key);
+    bucket.push(slot.clone());
+    if map.len() > SHARED_LIMIT {
+        evict(map);
+    }
+    slot
+}
+
+fn evict(map: &mut HashMap<u64, Vec<Arc<Slot>>>) {
+    let mut times: Vec<u64> = map.values().flatten().map(|s| s.used.load(Ordering::Relaxed)).collect();
+    let middle = times.len() / 2;
+    let (_, &mut cut, _) = times.select_nth_unstable(middle);
+    map.retain(|_, bucket| {
+        bucket.retain(|s| s.used.load(Ordering::Relaxed) >= cut);
+        !bucket.is_empty()
+    });
+}
+
+/// Number of remembered calls.
+pub fn cache_len() -> usize {
+    SHARED.lock().expect("executable cache poisoned").as_ref().map_or(0, |m| m.values().map(Vec::len).sum())
+}
+
+/// Forgets every call.
+pub fn clear_cache() {
+    *SHARED.lock().expect("executable cache poisoned") = None;
+    EPOCH.fetch_add(1, Ordering::Relaxed);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn slot(k: u64) -> Slot {
+        Slot { key: Box::new([k]), hash: k, outcome: Err(format!("reason {k}")), used: AtomicU64::new(0) }
+    }
+
+    #[test]
+    fn bounded_and_least_recently_used_goes_first() {
+        for k in 0..=SHARED_LIMIT as u64 {
+            insert(slot(k));
+        }
+        assert!(cache_len() <= SHARED_LIMIT / 2 + 2);
+        assert!(get(0, &[0]).is_none());
+        assert!(get(SHARED_LIMIT as u64, &[SHARED_LIMIT as u64]).is_some());
+        clear_cache();
+        assert_eq!(cache_len(), 0);
+        assert!(get(SHARED_LIMIT as u64, &[SHARED_LIMIT as u64]).is_none());
+    }
+}

@@ -1,0 +1,75 @@
+//! What the cache remembers of a call: the program and how to feed it.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::Arc;
+
+use smallvec::SmallVec;
+use tnrs_hal::Executable;
+use tnrs_types::{DType, Dims};
+
+/// Where one argument of the executable comes from at a launch.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Bind {
+    /// Address of a tensor argument (argument, element of a list).
+    Tensor(u16, u16),
+    /// The element of a 0-dim host tensor.
+    HostNumber(u16, u16),
+    /// A numeric argument, converted.
+    Scalar(u16, u16, DType),
+    /// The generator's seed.
+    Seed,
+    /// The generator's offset.
+    Offset,
+    /// A new output.
+    Output(u16),
+}
+
+/// A new output tensor.
+#[derive(Clone, Debug)]
+pub(crate) struct OutSpec {
+    pub dtype: DType,
+    pub dims: Dims,
+    /// `None` for contiguous.
+    pub strides: Option<Dims>,
+}
+
+/// A return that is not an alias of an argument.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum RetSpec {
+    Undefined,
+    Int(i64),
+    Output(u16),
+    List(u32),
+}
+
+/// A compiled call.
+pub(crate) struct Entry {
+    pub exe: Arc<dyn Executable>,
+    pub workspace: usize,
+    /// Parameters, then results.
+    pub binds: SmallVec<[Bind; 6]>,
+    pub outs: SmallVec<[OutSpec; 1]>,
+    pub rets: SmallVec<[RetSpec; 2]>,
+    /// `out=` arguments that must be resized first: argument, element of a list, sizes.
+    pub resizes: Vec<(u16, Option<u16>, Dims)>,
+    pub philox_blocks: u64,
+    /// Argument of schema type Generator.
+    pub generator: Option<u16>,
+    /// Device of the call.
+    pub device: i8,
+}
+
+/// A remembered call: a program, or the reason why there is none.
+pub(crate) struct Slot {
+    pub key: Box<[u64]>,
+    pub hash: u64,
+    pub outcome: Result<Entry, String>,
+    /// Cache time of the last use.
+    pub used: AtomicU64,
+}
+
+impl Slot {
+    pub fn touch(&self, now: u64) {
+        self.used.store(now, Ordering::Relaxed);
+    }
+}

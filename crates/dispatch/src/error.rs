@@ -1,0 +1,55 @@
+//! What a call can end with.
+
+use tnrs_hal::Fault;
+use tnrs_lowering::LowerError;
+use tnrs_runtime::StreamFault;
+
+/// A failed call, by the Python exception it becomes.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum CallError {
+    /// `RuntimeError`.
+    #[error("{0}")]
+    Runtime(String),
+    /// `IndexError`.
+    #[error("{0}")]
+    Index(String),
+    /// `ValueError`.
+    #[error("{0}")]
+    Value(String),
+    /// `TypeError`.
+    #[error("{0}")]
+    Type(String),
+    /// `torch.OutOfMemoryError`.
+    #[error("{0}")]
+    OutOfMemory(String),
+    /// No native rule: the caller falls back to the CPU or raises `NotImplementedError`.
+    #[error("{0}")]
+    Unsupported(String),
+    /// The host holds the exception.
+    #[error("the host holds an exception")]
+    Host,
+}
+
+impl CallError {
+    /// A fault of a stream's work, as an exception.
+    pub fn from_fault(fault: StreamFault) -> Self {
+        match fault.fault {
+            Fault::IndexOutOfRange { .. } => CallError::Index(fault.to_string()),
+            Fault::Device(_) => CallError::Runtime(fault.to_string()),
+        }
+    }
+
+    /// A rule's error; `operands` describes the call for the message.
+    pub fn from_rule(error: LowerError, op: &str, operands: &str) -> Self {
+        match error {
+            LowerError::Unsupported(m) => CallError::Unsupported(format!("{op}: {m}; operands: {operands}")),
+            LowerError::Runtime(m) => CallError::Runtime(m),
+            LowerError::Index(m) => CallError::Index(m),
+            LowerError::Value(m) => CallError::Value(m),
+            LowerError::Type(m) => CallError::Type(m),
+            LowerError::Hlo(e) => CallError::Runtime(format!(
+                "internal error: the lowering of {op} built an illegal program: {e}; operands: {operands}"
+            )),
+        }
+    }
+}

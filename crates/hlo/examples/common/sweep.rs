@@ -1,0 +1,96 @@
+//! One function for each elementwise op, conversion and reduction and each element type that it accepts, on fixed
+//! operands.
+
+use tnrs_hlo::text::case::Case;
+use tnrs_hlo::{
+    names, BinaryKind, Builder, HloError, Literal, ReduceKind, Scalar, TensorType, UnaryKind, Value,
+};
+use tnrs_types::{Class, DType};
+
+/// Operands of a type: small numbers of both signs that every type of the family holds exactly.
+fn operand(dtype: DType, pattern: [f64; 8]) -> Literal {
+    let scalar = |x: &f64| match dtype.class() {
+        Class::Bool => Scalar::Bool(*x > 0.0),
+        Class::Int if dtype.is_unsigned() => Scalar::Int((x.abs() * 4.0) as i64),
+        Class::Int => Scalar::Int((x * 4.0) as i64),
+        Class::Float => Scalar::Float(*x),
+        Class::Complex => Scalar::Complex(*x, 0.5 - x / 4.0),
+    };
+    let each: Vec<Scalar> = pattern.iter().map(scalar).collect();
+    Literal::from_scalars(&TensorType::new(dtype, &[8]), &each).expect("eight elements")
+}
+
+const FIRST: [f64; 8] = [0.25, -0.75, 1.5, -2.0, 3.5, 0.5, -1.25, 7.0];
+const SECOND: [f64; 8] = [2.0, 1.5, -0.5, 0.75, 2.5, -3.0, 1.25, 1.0];
+/// Within the domain of every inverse function.
+const UNIT: [f64; 8] = [0.25, -0.75, 0.5, -0.125, 0.875, 0.0625, -0.375, 0.625];
+/// Positive, and above 1 where a function wants it.
+const ABOVE_ONE: [f64; 8] = [1.25, 1.75, 2.5, 3.0, 3.5, 4.0, 5.0, 7.0];
+
+fn pattern(kind: UnaryKind) -> [f64; 8] {
+    match kind {
+        UnaryKind::Acos | UnaryKind::Asin | UnaryKind::Atanh | UnaryKind::ErfInv | UnaryKind::LogPlusOne => {
+            UNIT
+        }
+        UnaryKind::Acosh
+        | UnaryKind::Log
+        | UnaryKind::Rsqrt
+        | UnaryKind::Sqrt
+        | UnaryKind::Digamma
+        | UnaryKind::Lgamma => ABOVE_ONE,
+        _ => FIRST,
+    }
+}
+
+/// A case, unless the op does not accept the type.
+fn case(
+    name: String,
+    args: &[Literal],
+    body: impl FnOnce(&mut Builder, &[Value]) -> Result<Value, HloError>,
+) -> Option<Case> {
+    let mut b = Builder::new(&name);
+    let params: Vec<Value> = args.iter().map(|a| b.param(a.ty().clone())).collect();
+    let result = body(&mut b, &params).ok()?;
+    Some(Case { func: b.finish(&[result]), only_interpret: false, runs: vec![(args.to_vec(), vec![])] })
+}
+
+/// All of them.
+pub fn cases() -> Vec<Case> {
+    let mut all = vec![];
+    for &d in DType::ALL {
+        let name = d.hlo_name();
+        for (kind, op) in names::UNARY {
+            let x = operand(d, pattern(*kind));
+            all.extend(case(format!("{op}_{name}"), &[x], |b, x| b.unary(*kind, x[0])));
+        }
+        let (x, y) = (operand(d, FIRST), operand(d, SECOND));
+        let pair = [x.clone(), y.clone()];
+        for (kind, op) in names::BINARY {
+            // A negative base with a fractional exponent is NaN everywhere and shows nothing.
+            let pair = if *kind == BinaryKind::Power && d.is_float() {
+                [operand(d, ABOVE_ONE), y.clone()]
+            } else {
+                pair.clone()
+            };
+            all.extend(case(format!("{op}_{name}"), &pair, |b, x| b.binary(*kind, x[0], x[1])));
+        }
+        for (dir, op) in names::COMPARE {
+            all.extend(case(format!("compare_{op}_{name}"), &pair, |b, x| b.compare(*dir, x[0], x[1])));
+        }
+        for &to in DType::ALL {
+            let text = format!("convert_{name}_{}", to.hlo_name());
+            all.extend(case(text, &pair[..1], |b, x| b.convert(x[0], to)));
+        }
+        for (kind, op) in names::REDUCE {
+            // Products of many elements leave the range of the 8-bit floats.
+            let x = if *kind == ReduceKind::Multiply { operand(d, UNIT) } else { x.clone() };
+            all.extend(case(format!("reduce_{op}_{name}"), &[x], |b, x| b.reduce(*kind, x[0], &[0])));
+        }
+        for descending in [false, true] {
+            all.extend(case(format!("sort_{descending}_{name}"), &pair[..1], |b, x| {
+                Ok(b.sort(x, 0, descending)?[0])
+            }));
+        }
+    }
+    all
+}

@@ -1,0 +1,12 @@
+//! Gather and scatter.
+mod combine;
+mod desc;
+mod gather;
+mod geometry;
+mod scatter;
+#[cfg(test)]
+mod tests;
+
+pub use desc::{GatherDesc, ScatterDesc};
+pub use gather::Gather;
+pub use scatter::Scatter;

@@ -1,0 +1,64 @@
+//! The row type.
+
+use crate::{Ctx, LowerError, Outcome};
+
+/// Where output sizes, dtypes and strides come from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Infer {
+    /// PyTorch's own meta kernel (which also raises PyTorch's errors for bad operands).
+    Meta,
+    /// PyTorch has no meta kernel: the types of the rule's results, contiguous.
+    Rule,
+}
+
+/// One ATen overload.
+pub struct Row {
+    /// Full overload name, such as `aten::add.Tensor`. From the functional overload the in-place and `out=` ones
+    /// are derived by schema; an op that only exists in place (`aten::normal_`) has its own row.
+    pub op: &'static str,
+    /// The lowering.
+    pub rule: fn(&mut Ctx) -> Result<Outcome, LowerError>,
+    /// Output inference.
+    pub infer: Infer,
+    /// Arguments of schema type `Scalar` whose value is part of the key (so the rule may branch on it). The others
+    /// are run-time operands.
+    pub stat: &'static [&'static str],
+    /// Arguments of schema type `float` that are run-time operands (a learning rate). The others are in the key.
+    pub dynamic: &'static [&'static str],
+    /// Arguments of type `Scalar` of which only the values 0 and 1 are in the key, others run-time operands (`alpha`).
+    pub unit: &'static [&'static str],
+}
+
+impl Row {
+    /// A row with the common settings.
+    pub const fn new(op: &'static str, rule: fn(&mut Ctx) -> Result<Outcome, LowerError>) -> Row {
+        Row {
+            op,
+            rule,
+            infer: Infer::Meta,
+            stat: &[],
+            dynamic: &[],
+            unit: &[],
+        }
+    }
+    /// Output types come from the rule.
+    pub const fn infer_by_rule(mut self) -> Row {
+        self.infer = Infer::Rule;
+        self
+    }
+    /// Sets [`Row::stat`].
+    pub const fn stat(mut self, args: &'static [&'static str]) -> Row {
+        self.stat = args;
+        self
+    }
+    /// Sets [`Row::dynamic`].
+    pub const fn dynamic(mut self, args: &'static [&'static str]) -> Row {
+        self.dynamic = args;
+        self
+    }
+    /// Sets [`Row::unit`].
+    pub const fn unit(mut self, args: &'static [&'static str]) -> Row {
+        self.unit = args;
+        self
+    }
+}

@@ -1,0 +1,227 @@
+//! Matrix products. One `dot_general` each, with scale, addend and activation as elementwise ops after it.
+//!
+//! Reduced floats accumulate in f32. A bare product rounds in the product itself; with an epilogue the product stays
+//! in f32 and the sum is rounded once.
+
+use smallvec::smallvec;
+use tnrs_hlo::{Composite, DotDims, Value};
+use tnrs_types::{DType, Dims};
+
+use crate::expr::Expr;
+use crate::{Ctx, LowerError, Outcome, Row, Tensor};
+
+/// Rows of this family.
+pub(crate) const ROWS: &[Row] = &[
+    Row::new("aten::mm", mm),
+    Row::new("aten::mm.dtype", mm),
+    Row::new("aten::bmm", bmm),
+    Row::new("aten::bmm.dtype", bmm),
+    Row::new("aten::mv", mv),
+    Row::new("aten::dot", dot),
+    Row::new("aten::vdot", vdot),
+    Row::new("aten::addmm", |cx| addmm(cx, 3, Activation::None)).unit(&["beta", "alpha"]),
+    Row::new("aten::addmm.dtype", |cx| addmm(cx, 4, Activation::None)).unit(&["beta", "alpha"]),
+    Row::new("aten::_addmm_activation", addmm_activation).unit(&["beta", "alpha"]),
+    Row::new("aten::addmv", addmv).unit(&["beta", "alpha"]),
+    Row::new("aten::baddbmm", |cx| baddbmm(cx, 3)).unit(&["beta", "alpha"]),
+    Row::new("aten::baddbmm.dtype", |cx| baddbmm(cx, 4)).unit(&["beta", "alpha"]),
+    Row::new("aten::addbmm", addbmm).unit(&["beta", "alpha"]),
+    Row::new("aten::addr", addr).unit(&["beta", "alpha"]),
+    Row::new("aten::_scaled_mm", scaled_mm),
+];
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Activation {
+    None,
+    Relu,
+    Gelu,
+}
+
+fn contract(lhs: &[i64], rhs: &[i64]) -> DotDims {
+    DotDims { lhs_contract: Dims::from_slice(lhs), rhs_contract: Dims::from_slice(rhs), ..DotDims::default() }
+}
+
+fn batched() -> DotDims {
+    DotDims {
+        lhs_batch: smallvec![0],
+        rhs_batch: smallvec![0],
+        lhs_contract: smallvec![2],
+        rhs_contract: smallvec![1],
+    }
+}
+
+fn refuse_bool(cx: &Ctx, dtype: DType) -> Result<(), LowerError> {
+    if dtype == DType::Bool {
+        return Err(LowerError::runtime(format!(
+            "{}: matrix products are not implemented for 'Bool'",
+            cx.op
+        )));
+    }
+    Ok(())
+}
+
+/// A product without epilogue.
+fn product(cx: &mut Ctx, x: usize, y: usize, dims: DotDims) -> Result<Outcome, LowerError> {
+    let (x, y) = (cx.tensor(x)?, cx.tensor(y)?);
+    let out = cx.out(0)?.dtype;
+    refuse_bool(cx, x.ty.dtype)?;
+    Ok(cx.b.dot_general(x.value, y.value, dims, out)?.into())
+}
+
+fn mm(cx: &mut Ctx) -> Result<Outcome, LowerError> {
+    product(cx, 0, 1, contract(&[1], &[0]))
+}
+
+fn bmm(cx: &mut Ctx) -> Result<Outcome, LowerError> {
+    product(cx, 0, 1, batched())
+}
+
+fn mv(cx: &mut Ctx) -> Result<Outcome, LowerError> {
+    product(cx, 0, 1, contract(&[1], &[0]))
+}
+
+fn dot(cx: &mut Ctx) -> Result<Outcome, LowerError> {
+    product(cx, 0, 1, contract(&[0], &[0]))
+}
+
+fn vdot(cx: &mut Ctx) -> Result<Outcome, LowerError> {
+    let (x, y) = (cx.tensor(0)?, cx.tensor(1)?);
+    let out = cx.out(0)?.dtype;
+    let r = cx.math(|m| {
+        let [x, y] = m.exprs([x.value, y.value]);
+        let x = if x.dtype().is_complex() { x.conj() } else { x };
+        x.dot(y, contract(&[0], &[0]), out).value()
+    })?;
+    Ok(r.into())
+}
+
+/// A `beta` or `alpha` argument.
+#[derive(Clone, Copy)]
+enum Factor {
+    Zero,
+    One,
+    By(Value),
+}
+
+fn factor(cx: &mut Ctx, arg: usize, dtype: DType) -> Result<Factor, LowerError> {
+    match cx.scalar_arg(arg)?.known {
+        Some(s) if s.is(0) => Ok(Factor::Zero),
+        Some(s) if s.is(1) => Ok(Factor::One),
+        _ => Ok(Factor::By(cx.scalar(arg, dtype)?)),
+    }
+}
+
+fn scaled<'m>(x: Expr<'m>, factor: Factor) -> Expr<'m> {
+    match factor {
+        Factor::Zero => x.int(0),
+        Factor::One => x,
+        Factor::By(v) => x * x.math().expr(v),
+    }
+}
+
+/// `beta * self + alpha * product`, where a zero `beta` ignores `self`, NaN included.
+fn add_product(
+    cx: &mut Ctx,
+    beta: usize,
+    activation: Activation,
+    multiply: impl FnOnce([Expr<'_>; 2], DType) -> Value,
+) -> Result<Outcome, LowerError> {
+    let [base, x, y] = [cx.tensor(0)?, cx.tensor(1)?, cx.tensor(2)?];
+    refuse_bool(cx, x.ty.dtype)?;
+    let out = cx.out(0)?;
+    let acc = out.dtype.opmath();
+    let (beta, alpha) = (factor(cx, beta, acc)?, factor(cx, beta + 1, acc)?);
+    let r = cx.math(|m| {
+        let [base, x, y] = m.exprs([base.value, x.value, y.value]);
+        let xy = scaled(m.expr(multiply([x, y], acc)), alpha);
+        let sum = match beta {
+            Factor::Zero => xy,
+            _ => xy + scaled(base.cast(acc), beta),
+        };
+        let y = match activation {
+            Activation::None => sum,
+            Activation::Relu => sum.max(0.0),
+            Activation::Gelu => {
+                let ty = sum.ty();
+                m.composite(Composite::Gelu { tanh: false }, &[sum], &[ty]).map_or(sum, |r| r[0])
+            }
+        };
+        y.broadcast(&out.dims).cast(out.dtype).value()
+    })?;
+    Ok(r.into())
+}
+
+fn addmm(cx: &mut Ctx, beta: usize, activation: Activation) -> Result<Outcome, LowerError> {
+    add_product(cx, beta, activation, |[x, y], acc| x.dot(y, contract(&[1], &[0]), acc).value())
+}
+
+fn addmm_activation(cx: &mut Ctx) -> Result<Outcome, LowerError> {
+    let activation = if cx.bool(5) { Activation::Gelu } else { Activation::Relu };
+    addmm(cx, 3, activation)
+}
+
+fn addmv(cx: &mut Ctx) -> Result<Outcome, LowerError> {
+    addmm(cx, 3, Activation::None)
+}
+
+fn baddbmm(cx: &mut Ctx, beta: usize) -> Result<Outcome, LowerError> {
+    add_product(cx, beta, Activation::None, |[x, y], acc| x.dot(y, batched(), acc).value())
+}
+
+fn addbmm(cx: &mut Ctx) -> Result<Outcome, LowerError> {
+    add_product(cx, 3, Activation::None, |[x, y], acc| x.dot(y, contract(&[0, 2], &[0, 1]), acc).value())
+}
+
+fn addr(cx: &mut Ctx) -> Result<Outcome, LowerError> {
+    let [base, x, y] = [cx.tensor(0)?, cx.tensor(1)?, cx.tensor(2)?];
+    let out = cx.out(0)?;
+    let acc = out.dtype.opmath();
+    let (beta, alpha) = (factor(cx, 3, acc)?, factor(cx, 4, acc)?);
+    let r = cx.math(|m| {
+        let [base, x, y] = m.exprs([base.value, x.value, y.value]).map(|e| e.cast(acc));
+        let outer = x.unsqueeze(1) * y.unsqueeze(0);
+        // Unlike in a matrix product, NaN survives a zero alpha here.
+        let outer = match alpha {
+            Factor::Zero => outer * outer.int(0),
+            _ => scaled(outer, alpha),
+        };
+        let sum = match beta {
+            Factor::Zero => outer,
+            _ => outer + scaled(base, beta),
+        };
+        sum.broadcast(&out.dims).cast(out.dtype).value()
+    })?;
+    Ok(r.into())
+}
+
+/// Product of scaled 8-bit floats; scales are single numbers or one per row of `self` and column of `mat2`.
+fn scaled_mm(cx: &mut Ctx) -> Result<Outcome, LowerError> {
+    let [x, y, sx, sy] = [cx.tensor(0)?, cx.tensor(1)?, cx.tensor(2)?, cx.tensor(3)?];
+    let (bias, scale_result) = (cx.opt_tensor(4), cx.opt_tensor(5));
+    let out = cx.out(0)?;
+    let fits = |s: &Tensor, sizes: [i64; 2]| {
+        s.ty.dtype == DType::F32 && (s.ty.numel() == 1 || s.ty.dims.as_slice() == sizes)
+    };
+    if !fits(&sx, [out.dims[0], 1]) || !fits(&sy, [1, out.dims[1]]) {
+        return Err(LowerError::unsupported(
+            "aten::_scaled_mm: only one scale, or one per row and column, is supported",
+        ));
+    }
+    let r = cx.math(|m| {
+        let number = |e: Expr<'_>| {
+            let e = if e.ty().numel() == 1 { e.reshape(&[1, 1]) } else { e };
+            e.value()
+        };
+        let [x, y] = m.exprs([x.value, y.value]).map(|e| e.cast(DType::F32));
+        let [sx, sy] = m.exprs([sx.value, sy.value]).map(|e| m.expr(number(e)));
+        let mut r = x.dot(y, contract(&[1], &[0]), DType::F32) * sx * sy;
+        if let Some(bias) = bias {
+            r = r + m.expr(bias.value).cast(DType::F32);
+        }
+        if let Some(scale) = scale_result {
+            r = r * m.expr(number(m.expr(scale.value)));
+        }
+        r.cast(out.dtype).value()
+    })?;
+    Ok(r.into())
+}

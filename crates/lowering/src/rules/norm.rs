@@ -1,0 +1,105 @@
+//! Vector norms.
+
+use tnrs_hlo::ReduceKind;
+use tnrs_types::{DType, Scalar};
+
+use crate::helpers::{dim, Lowered};
+use crate::rules::{binary, reduction};
+use crate::{Ctx, Expr, LowerError, Row};
+
+/// Rows of this family.
+pub const ROWS: &[Row] = &[
+    Row::new("aten::linalg_vector_norm", |cx| over_dims(cx, norm)).stat(&["ord"]),
+    Row::new("aten::linalg__powsum", |cx| over_dims(cx, power_sum)).stat(&["ord"]),
+    Row::new("aten::norm.ScalarOpt_dim", |cx| over_dims(cx, norm)).stat(&["p"]),
+    Row::new("aten::norm.ScalarOpt_dim_dtype", |cx| over_dims(cx, norm)).stat(&["p"]),
+    Row::new("aten::renorm", renorm).stat(&["p"]),
+];
+
+/// The order of a norm; absent is 2.
+pub fn order(cx: &Ctx, i: usize) -> Result<f64, LowerError> {
+    if cx.is_absent(i) {
+        return Ok(2.0);
+    }
+    Ok(cx.known(i)?.to_f64())
+}
+
+fn over_dims(
+    cx: &mut Ctx,
+    f: impl for<'m> Fn(Expr<'m>, f64, &[i64]) -> Expr<'m>,
+) -> Lowered {
+    let p = order(cx, 1)?;
+    let x = cx.tensor(0)?;
+    let compute = compute_type(x.ty.dtype, cx.out(0)?.dtype);
+    let (x, dims) = reduction::operand(cx, Some(2), compute)?;
+    let v = cx.math(|m| f(m.expr(x), p, &dims).value())?;
+    cx.finish_reshaped(&[v])
+}
+
+/// The result's opmath; complex when the operand is.
+pub fn compute_type(operand: DType, result: DType) -> DType {
+    match (operand.is_complex(), result.opmath()) {
+        (true, DType::F64) => DType::C128,
+        (true, _) => operand,
+        (false, d) => d,
+    }
+}
+
+/// Σ |x|ᵖ.
+pub fn power_sum<'m>(x: Expr<'m>, p: f64, dims: &[i64]) -> Expr<'m> {
+    if p == 2.0 {
+        let square = if x.dtype().is_complex() {
+            x.real() * x.real() + x.imag() * x.imag()
+        } else {
+            x * x
+        };
+        return square.sum(dims);
+    }
+    let a = x.abs();
+    if p == 0.0 {
+        let one = a.int(1);
+        return a.ne(0.0).select(one, 0.0).sum(dims);
+    }
+    binary::pow_known(a, Scalar::Float(p)).sum(dims)
+}
+
+/// The p-norm over dims.
+pub fn norm<'m>(x: Expr<'m>, p: f64, dims: &[i64]) -> Expr<'m> {
+    if p == f64::INFINITY {
+        let a = x.abs();
+        // A norm of nothing is 0, not the maximum's neutral element.
+        return if reduction::count(x, dims) == 0 {
+            a.sum(dims)
+        } else {
+            a.reduce(ReduceKind::Maximum, dims)
+        };
+    }
+    if p == f64::NEG_INFINITY {
+        return x.abs().reduce(ReduceKind::Minimum, dims);
+    }
+    let s = power_sum(x, p, dims);
+    if p == 0.0 {
+        return s;
+    }
+    binary::pow_known(s, Scalar::Float(1.0 / p))
+}
+
+/// Scales down the slices along a dim whose norm exceeds a bound.
+fn renorm(cx: &mut Ctx) -> Lowered {
+    let p = order(cx, 1)?;
+    let x = cx.tensor(0)?;
+    let rank = x.ty.rank();
+    let d = dim(cx.int(2)?, rank)?;
+    let compute = x.ty.dtype.opmath();
+    let limit = cx.scalar(3, compute.real())?;
+    let v = cx.cast(x.value, compute)?;
+    let v = cx.math(|m| {
+        let (x, limit) = (m.expr(v), m.expr(limit));
+        let others: Vec<i64> = (0..rank as i64).filter(|&o| o != d).collect();
+        let n = norm(x, p, &others);
+        let factor = n.gt(limit).select(limit / (n + 1e-7), 1.0);
+        let factor = factor.broadcast_in_dim(&[d], &x.dims());
+        (x * factor.cast(x.dtype())).value()
+    })?;
+    cx.finish(v)
+}

@@ -1,0 +1,95 @@
+//! Group normalisation: statistics over each sample's groups of channels, in f32 for reduced floats.
+
+use tnrs_hlo::{ReduceKind, Value};
+use tnrs_types::DType;
+
+use super::norm_layer::{mask, wanted};
+use crate::expr::{Expr, Math};
+use crate::helpers::Lowered;
+use crate::{Ctx, LowerError, Outcome, Row};
+
+/// Rows of this family.
+pub(crate) const ROWS: &[Row] =
+    &[Row::new("aten::native_group_norm", forward), Row::new("aten::native_group_norm_backward", backward)];
+
+/// Sizes: samples, groups, channels of a group, positions.
+struct Groups {
+    apart: [i64; 4],
+}
+
+impl Groups {
+    /// From N, C, HxW and the group count at a position.
+    fn new(cx: &Ctx, i: usize) -> Result<Groups, LowerError> {
+        let [n, c, hw, g] = [cx.int(i)?, cx.int(i + 1)?, cx.int(i + 2)?, cx.int(i + 3)?];
+        Ok(Groups { apart: [n, g, c / g.max(1), hw] })
+    }
+    fn data<'m>(&self, m: &'m Math, v: Value, acc: DType) -> Expr<'m> {
+        m.expr(v).cast(acc).reshape(&self.apart)
+    }
+    fn per_channel<'m>(&self, m: &'m Math, v: Value, acc: DType) -> Expr<'m> {
+        m.expr(v).cast(acc).reshape(&[1, self.apart[1], self.apart[2], 1])
+    }
+    fn per_group<'m>(&self, m: &'m Math, v: Value, acc: DType) -> Expr<'m> {
+        m.expr(v).cast(acc).reshape(&[self.apart[0], self.apart[1], 1, 1])
+    }
+    fn count(&self) -> f64 {
+        (self.apart[2] * self.apart[3]).max(1) as f64
+    }
+}
+
+fn forward(cx: &mut Ctx) -> Lowered {
+    let (x, w, b) = (cx.tensor(0)?, cx.opt_tensor(1), cx.opt_tensor(2));
+    let (groups, eps) = (Groups::new(cx, 3)?, cx.float(7)?);
+    let [out, mean_ty, rstd_ty] = [cx.out(0)?, cx.out(1)?, cx.out(2)?];
+    let acc = x.ty.dtype.opmath();
+    let values = cx.math(|m| {
+        let x = groups.data(m, x.value, acc);
+        let mean = x.reduce_keep(ReduceKind::Add, &[2, 3]) / groups.count();
+        let centred = x - mean;
+        let var = (centred * centred).reduce_keep(ReduceKind::Add, &[2, 3]) / groups.count();
+        let rstd = (var + eps).rsqrt();
+        let mut y = centred * rstd;
+        if let Some(w) = &w {
+            y = y * groups.per_channel(m, w.value, acc);
+        }
+        if let Some(b) = &b {
+            y = y + groups.per_channel(m, b.value, acc);
+        }
+        [(y, out), (mean, mean_ty), (rstd, rstd_ty)].map(|(v, ty)| v.reshape(&ty.dims).cast(ty.dtype).value())
+    })?;
+    Ok(Outcome::tensors(&values))
+}
+
+fn backward(cx: &mut Ctx) -> Lowered {
+    let [dy, x, mean, rstd] = [cx.tensor(0)?, cx.tensor(1)?, cx.tensor(2)?, cx.tensor(3)?];
+    let (w, groups, mask) = (cx.opt_tensor(4), Groups::new(cx, 5)?, mask(cx, 9)?);
+    let acc = x.ty.dtype.opmath();
+    let channels = groups.apart[1] * groups.apart[2];
+    let param = w.as_ref().map_or(x.ty.dtype, |w| w.ty.dtype);
+    let grads = cx.math(|m| {
+        let dy = groups.data(m, dy.value, acc);
+        let data = groups.data(m, x.value, acc);
+        let mean = groups.per_group(m, mean.value, acc);
+        let rstd = groups.per_group(m, rstd.value, acc);
+        let unit = (data - mean) * rstd;
+        let dw = (dy * unit).sum(&[0, 3]);
+        let db = dy.sum(&[0, 3]);
+        let dz = match &w {
+            Some(w) => dy * groups.per_channel(m, w.value, acc),
+            None => dy,
+        };
+        let along = |e: Expr<'_>| {
+            let e = m.expr(e.value());
+            (e.reduce_keep(ReduceKind::Add, &[2, 3]) / groups.count()).value()
+        };
+        let (a, b) = (m.expr(along(dz)), m.expr(along(dz * unit)));
+        let dx = (dz - a - unit * b) * rstd;
+        [
+            dx.reshape(&x.ty.dims).cast(x.ty.dtype),
+            dw.reshape(&[channels]).cast(param),
+            db.reshape(&[channels]).cast(param),
+        ]
+        .map(Expr::value)
+    })?;
+    Ok(wanted(&grads, &mask))
+}

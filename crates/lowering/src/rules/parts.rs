@@ -1,0 +1,156 @@
+//! Signs, rounding, classification and the parts of complex numbers.
+
+use std::f64::consts::PI;
+
+use tnrs_types::{Class, DType};
+
+use crate::helpers::{apply, map, Domain, Lowered};
+use crate::{Ctx, Expr, Row};
+
+/// Rows of this family.
+pub const ROWS: &[Row] = &[
+    Row::new("aten::abs", |cx| map(cx, [0], Domain::Promoted, |[x]| abs(x))),
+    Row::new("aten::neg", |cx| map(cx, [0], Domain::Promoted, |[x]| -x)),
+    Row::new("aten::sign", |cx| map(cx, [0], Domain::Promoted, |[x]| sign(x))),
+    Row::new("aten::sgn", |cx| map(cx, [0], Domain::Promoted, |[x]| sign(x))),
+    Row::new("aten::signbit", |cx| map(cx, [0], Domain::Promoted, |[x]| signbit(x))),
+    Row::new("aten::floor", |cx| rounding(cx, |x| x.floor())),
+    Row::new("aten::ceil", |cx| rounding(cx, |x| x.ceil())),
+    Row::new("aten::trunc", |cx| rounding(cx, |x| x.trunc())),
+    Row::new("aten::round", |cx| rounding(cx, |x| x.round())),
+    Row::new("aten::round.decimals", round_decimals),
+    Row::new("aten::frac", |cx| map(cx, [0], Domain::Promoted, |[x]| x - x.trunc())),
+    Row::new("aten::isnan", |cx| map(cx, [0], Domain::Promoted, |[x]| x.ne(x))),
+    Row::new("aten::isinf", |cx| map(cx, [0], Domain::Promoted, |[x]| is_inf(x))),
+    Row::new("aten::isposinf", |cx| infinity(cx, f64::INFINITY)),
+    Row::new("aten::isneginf", |cx| infinity(cx, f64::NEG_INFINITY)),
+    Row::new("aten::nan_to_num", nan_to_num),
+    Row::new("aten::angle", |cx| map(cx, [0], Domain::Float, |[x]| angle(x))),
+    Row::new("aten::_conj_physical", |cx| map(cx, [0], Domain::Promoted, |[x]| conj(x))),
+    Row::new("aten::conj_physical", |cx| map(cx, [0], Domain::Promoted, |[x]| conj(x))),
+    Row::new("aten::complex", |cx| map(cx, [0, 1], Domain::Promoted, |[re, im]| re.complex(im))),
+    Row::new("aten::polar", |cx| {
+        map(cx, [0, 1], Domain::Promoted, |[r, t]| (r * t.cos()).complex(r * t.sin()))
+    }),
+];
+
+/// |x|, which unsigned integers and bool already are.
+pub fn abs(x: Expr<'_>) -> Expr<'_> {
+    let d = x.dtype();
+    if d == DType::Bool || d.is_unsigned() {
+        return x;
+    }
+    x.abs()
+}
+
+/// −1, 0 or 1; 0 for NaN; z/|z| for complex.
+pub fn sign(x: Expr<'_>) -> Expr<'_> {
+    match x.dtype() {
+        DType::Bool => x,
+        d if d.is_complex() => x.sign(),
+        d if d.is_unsigned() => x.gt(0.0).select(1.0, x.int(0)),
+        _ => x.gt(0.0).select(1.0, x.lt(0.0).select(-1.0, x.int(0))),
+    }
+}
+
+/// Whether the sign bit is set, also of −0 and NaN.
+pub fn signbit(x: Expr<'_>) -> Expr<'_> {
+    match x.dtype() {
+        DType::F32 => x.bitcast(DType::I32).lt(0.0),
+        DType::F64 => x.bitcast(DType::I64).lt(0.0),
+        DType::Bool => x.xor(x),
+        _ => x.lt(0.0),
+    }
+}
+
+/// The conjugate; a real number itself.
+pub fn conj(x: Expr<'_>) -> Expr<'_> {
+    if x.dtype().is_complex() {
+        x.conj()
+    } else {
+        x
+    }
+}
+
+fn is_inf(x: Expr<'_>) -> Expr<'_> {
+    match x.dtype().class() {
+        Class::Float => x.is_inf(),
+        Class::Complex => x.real().is_inf().or(x.imag().is_inf()),
+        _ => x.ne(x),
+    }
+}
+
+fn infinity(cx: &mut Ctx, value: f64) -> Lowered {
+    map(cx, [0], Domain::Promoted, |[x]| {
+        if x.dtype().is_float() {
+            x.eq(value)
+        } else {
+            x.ne(x)
+        }
+    })
+}
+
+/// Rounding leaves integers alone.
+fn rounding(cx: &mut Ctx, f: impl for<'m> Fn(Expr<'m>) -> Expr<'m>) -> Lowered {
+    map(cx, [0], Domain::Promoted, |[x]| {
+        if x.dtype().is_float() {
+            f(x)
+        } else {
+            x
+        }
+    })
+}
+
+fn round_decimals(cx: &mut Ctx) -> Lowered {
+    let decimals = cx.int(1)?;
+    let scale = 10f64.powi(decimals.unsigned_abs() as i32);
+    rounding(cx, |x| match decimals {
+        0 => x.round(),
+        1.. => (x * scale).round() / scale,
+        _ => (x / scale).round() * scale,
+    })
+}
+
+/// Largest finite number of a float type.
+pub fn max_finite(dtype: DType) -> f64 {
+    match dtype {
+        DType::F64 => f64::MAX,
+        DType::F16 => 65504.0,
+        DType::BF16 => f64::from(f32::from_bits(0x7f7f_0000)),
+        DType::F8E4M3FN => 448.0,
+        DType::F8E4M3FNUZ => 240.0,
+        DType::F8E5M2 | DType::F8E5M2FNUZ => 57344.0,
+        _ => f64::from(f32::MAX),
+    }
+}
+
+fn nan_to_num(cx: &mut Ctx) -> Lowered {
+    let dtype = cx.promoted(&[0])?;
+    let limit = max_finite(dtype.real());
+    let nan = cx.float(1).unwrap_or(0.0);
+    let high = cx.float(2).unwrap_or(limit);
+    let low = cx.float(3).unwrap_or(-limit);
+    let v = apply(cx, [0], Domain::Promoted, |[x]| match x.dtype().class() {
+        Class::Float => fix_number(x, nan, high, low),
+        Class::Complex => {
+            fix_number(x.real(), nan, high, low).complex(fix_number(x.imag(), nan, high, low))
+        }
+        _ => x,
+    })?;
+    cx.finish(v)
+}
+
+fn fix_number(x: Expr<'_>, nan: f64, high: f64, low: f64) -> Expr<'_> {
+    let finite = x
+        .eq(f64::INFINITY)
+        .select(high, x.eq(f64::NEG_INFINITY).select(low, x));
+    x.is_nan().select(nan, finite)
+}
+
+fn angle(x: Expr<'_>) -> Expr<'_> {
+    if x.dtype().is_complex() {
+        return x.imag().atan2(x.real());
+    }
+    let real = x.lt(0.0).select(PI, x.int(0));
+    x.is_nan().select(x, real)
+}

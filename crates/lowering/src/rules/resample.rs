@@ -1,0 +1,304 @@
+//! Maps of one dim at a time: padding by reflection or replication, nearest-neighbour and interpolating resizing.
+//!
+//! Each is linear and separable: along a dim, result position i is a weighted sum of a few operand positions. The
+//! gradient scatters with the same positions and weights.
+
+use smallvec::SmallVec;
+use tnrs_hlo::ScatterKind;
+use tnrs_types::{DType, Dims, Scalar};
+
+use crate::expr::Expr;
+use crate::helpers::Lowered;
+use crate::layout::with_dim;
+use crate::{Ctx, LowerError, Row};
+
+/// Rows of this family.
+pub(crate) const ROWS: &[Row] = &[
+    Row::new("aten::reflection_pad1d", |cx| pad(cx, 1, reflect)),
+    Row::new("aten::reflection_pad2d", |cx| pad(cx, 2, reflect)),
+    Row::new("aten::reflection_pad3d", |cx| pad(cx, 3, reflect)),
+    Row::new("aten::replication_pad1d", |cx| pad(cx, 1, replicate)),
+    Row::new("aten::replication_pad2d", |cx| pad(cx, 2, replicate)),
+    Row::new("aten::replication_pad3d", |cx| pad(cx, 3, replicate)),
+    Row::new("aten::reflection_pad1d_backward", |cx| pad_grad(cx, 1, reflect)),
+    Row::new("aten::reflection_pad2d_backward", |cx| pad_grad(cx, 2, reflect)),
+    Row::new("aten::reflection_pad3d_backward", |cx| pad_grad(cx, 3, reflect)),
+    Row::new("aten::replication_pad1d_backward", |cx| pad_grad(cx, 1, replicate)),
+    Row::new("aten::replication_pad2d_backward", |cx| pad_grad(cx, 2, replicate)),
+    Row::new("aten::replication_pad3d_backward", |cx| pad_grad(cx, 3, replicate)),
+    Row::new("aten::upsample_nearest1d", |cx| up(cx, 1, None, Mode::Nearest)),
+    Row::new("aten::upsample_nearest2d", |cx| up(cx, 2, None, Mode::Nearest)),
+    Row::new("aten::upsample_nearest3d", |cx| up(cx, 3, None, Mode::Nearest)),
+    Row::new("aten::_upsample_nearest_exact1d", |cx| up(cx, 1, None, Mode::NearestExact)),
+    Row::new("aten::_upsample_nearest_exact2d", |cx| up(cx, 2, None, Mode::NearestExact)),
+    Row::new("aten::_upsample_nearest_exact3d", |cx| up(cx, 3, None, Mode::NearestExact)),
+    Row::new("aten::upsample_linear1d", |cx| up(cx, 1, Some(2), Mode::Linear)),
+    Row::new("aten::upsample_bilinear2d", |cx| up(cx, 2, Some(2), Mode::Linear)),
+    Row::new("aten::upsample_trilinear3d", |cx| up(cx, 3, Some(2), Mode::Linear)),
+    Row::new("aten::upsample_bicubic2d", |cx| up(cx, 2, Some(2), Mode::Cubic)),
+    Row::new("aten::upsample_nearest1d_backward", |cx| down(cx, 1, None, Mode::Nearest)),
+    Row::new("aten::upsample_nearest2d_backward", |cx| down(cx, 2, None, Mode::Nearest)),
+    Row::new("aten::upsample_nearest3d_backward", |cx| down(cx, 3, None, Mode::Nearest)),
+    Row::new("aten::_upsample_nearest_exact1d_backward", |cx| down(cx, 1, None, Mode::NearestExact)),
+    Row::new("aten::_upsample_nearest_exact2d_backward", |cx| down(cx, 2, None, Mode::NearestExact)),
+    Row::new("aten::_upsample_nearest_exact3d_backward", |cx| down(cx, 3, None, Mode::NearestExact)),
+    Row::new("aten::upsample_linear1d_backward", |cx| down(cx, 1, Some(3), Mode::Linear)),
+    Row::new("aten::upsample_bilinear2d_backward", |cx| down(cx, 2, Some(3), Mode::Linear)),
+    Row::new("aten::upsample_trilinear3d_backward", |cx| down(cx, 3, Some(3), Mode::Linear)),
+    Row::new("aten::upsample_bicubic2d_backward", |cx| down(cx, 2, Some(3), Mode::Cubic)),
+];
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Mode {
+    Nearest,
+    NearestExact,
+    Linear,
+    Cubic,
+}
+
+/// One term of the weighted sum along a dim: for each result position, an operand position and its weight.
+struct Tap {
+    at: Vec<i64>,
+    weight: Option<Vec<f64>>,
+}
+
+type Taps = SmallVec<[Tap; 4]>;
+
+fn copy_tap(at: Vec<i64>) -> Taps {
+    let mut taps = Taps::new();
+    taps.push(Tap { at, weight: None });
+    taps
+}
+
+/// Applies taps along a dim.
+fn apply<'m>(x: Expr<'m>, dim: usize, taps: &[Tap]) -> Expr<'m> {
+    let m = x.math();
+    let term = |t: &Tap| {
+        let rows = x.take_rows(dim, m.ints(&t.at));
+        match &t.weight {
+            Some(w) => rows * m.floats_along(x.dtype(), w, dim, &rows.dims()),
+            None => rows,
+        }
+    };
+    let mut sum = term(&taps[0]);
+    for t in &taps[1..] {
+        sum = sum + term(t);
+    }
+    sum
+}
+
+/// The adjoint of [`apply`] for an operand of `size` along the dim.
+fn adjoint<'m>(dy: Expr<'m>, dim: usize, size: i64, taps: &[Tap]) -> Expr<'m> {
+    let m = dy.math();
+    let mut sum = m.splat(dy.dtype(), &with_dim(&dy.dims(), dim, size), Scalar::Int(0));
+    for t in taps {
+        let part = match &t.weight {
+            Some(w) => dy * m.floats_along(dy.dtype(), w, dim, &dy.dims()),
+            None => dy,
+        };
+        sum = sum.put_rows(ScatterKind::Add, dim, m.ints(&t.at), part);
+    }
+    sum
+}
+
+fn reflect(i: i64, n: i64) -> i64 {
+    let i = i.abs();
+    if i < n {
+        i
+    } else {
+        2 * (n - 1) - i
+    }
+}
+
+fn replicate(i: i64, n: i64) -> i64 {
+    i.clamp(0, n - 1)
+}
+
+fn pad_taps(cx: &Ctx, arg: usize, k: usize, n: i64, source: fn(i64, i64) -> i64) -> Taps {
+    let list = cx.ints(arg).unwrap_or_default();
+    let (low, high) = (list[2 * k], list[2 * k + 1]);
+    copy_tap((-low..n + high).map(|i| source(i, n)).collect())
+}
+
+fn pad(cx: &mut Ctx, spatial: usize, source: fn(i64, i64) -> i64) -> Lowered {
+    let (x, out) = (cx.tensor(0)?, cx.out(0)?);
+    let rank = x.ty.rank();
+    if x.ty.numel() == 0 {
+        return Ok(cx.b.splat(out.dtype, &out.dims, Scalar::Int(0))?.into());
+    }
+    let taps: Vec<(usize, Taps)> = (0..spatial)
+        .map(|k| {
+            let dim = rank - 1 - k;
+            (dim, pad_taps(cx, 1, k, x.ty.dims[dim], source))
+        })
+        .collect();
+    let v = cx.math(|m| taps.iter().fold(m.expr(x.value), |x, (dim, t)| apply(x, *dim, t)).value())?;
+    Ok(v.into())
+}
+
+fn pad_grad(cx: &mut Ctx, spatial: usize, source: fn(i64, i64) -> i64) -> Lowered {
+    let (dy, out) = (cx.tensor(0)?, cx.out(0)?);
+    let rank = out.rank();
+    let acc = out.dtype.opmath();
+    if out.numel() == 0 {
+        return Ok(cx.b.splat(out.dtype, &out.dims, Scalar::Int(0))?.into());
+    }
+    let taps: Vec<(usize, Taps)> = (0..spatial)
+        .map(|k| {
+            let dim = rank - 1 - k;
+            (dim, pad_taps(cx, 2, k, out.dims[dim], source))
+        })
+        .collect();
+    let v = cx.math(|m| {
+        taps.iter()
+            .fold(m.expr(dy.value).cast(acc), |g, (dim, t)| adjoint(g, *dim, out.dims[*dim], t))
+            .cast(out.dtype)
+            .value()
+    })?;
+    Ok(v.into())
+}
+
+/// Operand steps per result step.
+fn ratio(input: i64, output: i64, align: bool, scale: Option<f64>) -> f64 {
+    if align {
+        if output > 1 {
+            (input - 1) as f64 / (output - 1) as f64
+        } else {
+            0.0
+        }
+    } else {
+        match scale {
+            Some(s) if s > 0.0 => 1.0 / s,
+            _ => input as f64 / output as f64,
+        }
+    }
+}
+
+/// The taps along one dim. Positions are computed in f32 for all but f64, as PyTorch computes them.
+fn taps(mode: Mode, input: i64, output: i64, align: bool, scale: Option<f64>, f64s: bool) -> Taps {
+    let round = |v: f64| if f64s { v } else { f64::from(v as f32) };
+    let step = round(ratio(input, output, align, scale));
+    let centre = |i: i64| {
+        if align {
+            round(step * i as f64)
+        } else {
+            round(round(step * (i as f64 + 0.5)) - 0.5)
+        }
+    };
+    let last = input - 1;
+    match mode {
+        Mode::Nearest | Mode::NearestExact => {
+            // Nearest positions are computed in f32 whatever the element type.
+            let step = ratio(input, output, false, scale) as f32;
+            let shift = if mode == Mode::Nearest { 0.0 } else { 0.5 };
+            let at = |i: i64| ((i as f32 + shift) * step).floor() as i64;
+            copy_tap((0..output).map(|i| at(i).clamp(0, last)).collect())
+        }
+        Mode::Linear => {
+            let source: Vec<f64> = (0..output).map(|i| centre(i).max(0.0)).collect();
+            let low: Vec<i64> = source.iter().map(|s| (*s as i64).min(last)).collect();
+            let high = low.iter().map(|l| (l + 1).min(last)).collect();
+            let weight: Vec<f64> =
+                source.iter().zip(&low).map(|(s, l)| round(s - *l as f64).clamp(0.0, 1.0)).collect();
+            let rest = weight.iter().map(|w| 1.0 - w).collect();
+            Taps::from_iter([Tap { at: low, weight: Some(rest) }, Tap { at: high, weight: Some(weight) }])
+        }
+        Mode::Cubic => (-1..3)
+            .map(|k| {
+                let mut at = Vec::new();
+                let mut weight = Vec::new();
+                for i in 0..output {
+                    let s = centre(i);
+                    let floor = s.floor();
+                    at.push((floor as i64 + k).clamp(0, last));
+                    weight.push(cubic(round(s - floor) - k as f64));
+                }
+                Tap { at, weight: Some(weight) }
+            })
+            .collect(),
+    }
+}
+
+/// The cubic convolution kernel with a = -0.75.
+fn cubic(x: f64) -> f64 {
+    const A: f64 = -0.75;
+    let x = x.abs();
+    if x <= 1.0 {
+        ((A + 2.0) * x - (A + 3.0)) * x * x + 1.0
+    } else if x < 2.0 {
+        ((A * x - 5.0 * A) * x + 8.0 * A) * x - 4.0 * A
+    } else {
+        0.0
+    }
+}
+
+/// Taps for each spatial dim of a resize between two size lists. `align` is the position of align_corners; the
+/// scales follow it, or follow `before`.
+fn resize_taps(
+    cx: &Ctx,
+    input: &[i64],
+    output: &[i64],
+    spatial: usize,
+    scales: usize,
+    align: Option<usize>,
+    mode: Mode,
+    dtype: DType,
+) -> Vec<(usize, Taps)> {
+    let rank = input.len();
+    let align_corners = align.is_some_and(|i| cx.bool(i));
+    (0..spatial)
+        .filter_map(|k| {
+            let dim = rank - spatial + k;
+            let (n, o) = (input[dim], output[dim]);
+            let scale = cx.float(scales + k).ok();
+            let same = n == o && (scale.is_none() || align_corners || scale == Some(1.0));
+            let t = taps(mode, n, o, align_corners, scale, dtype == DType::F64);
+            (!same).then_some((dim, t))
+        })
+        .collect()
+}
+
+fn up(cx: &mut Ctx, spatial: usize, align: Option<usize>, mode: Mode) -> Lowered {
+    let (x, out) = (cx.tensor(0)?, cx.out(0)?);
+    let scales = align.map_or(2, |a| a + 1);
+    let acc = compute_type(mode, out.dtype)?;
+    let taps = resize_taps(cx, &x.ty.dims, &out.dims, spatial, scales, align, mode, out.dtype);
+    let v = cx.math(|m| {
+        let x = m.expr(x.value).cast(acc);
+        let y = taps.iter().fold(x, |x, (dim, t)| apply(x, *dim, t));
+        rounded(y, mode, out.dtype).value()
+    })?;
+    Ok(v.into())
+}
+
+fn down(cx: &mut Ctx, spatial: usize, align: Option<usize>, mode: Mode) -> Lowered {
+    let (dy, out) = (cx.tensor(0)?, cx.out(0)?);
+    let scales = align.map_or(3, |a| a + 1);
+    let acc = out.dtype.opmath();
+    let dims: Dims = dy.ty.dims.clone();
+    let taps = resize_taps(cx, &out.dims, &dims, spatial, scales, align, mode, out.dtype);
+    let v = cx.math(|m| {
+        let dy = m.expr(dy.value).cast(acc);
+        taps.iter().fold(dy, |g, (dim, t)| adjoint(g, *dim, out.dims[*dim], t)).cast(out.dtype).value()
+    })?;
+    Ok(v.into())
+}
+
+/// Copies need no arithmetic; images of bytes are weighted in f32.
+fn compute_type(mode: Mode, dtype: DType) -> Result<DType, LowerError> {
+    match mode {
+        Mode::Nearest | Mode::NearestExact => Ok(dtype),
+        Mode::Linear | Mode::Cubic if dtype == DType::U8 => Ok(DType::F32),
+        Mode::Linear | Mode::Cubic if dtype.is_float() => Ok(dtype.opmath()),
+        Mode::Linear | Mode::Cubic => {
+            Err(LowerError::runtime("interpolation is implemented for floating point and byte tensors only"))
+        }
+    }
+}
+
+fn rounded(y: Expr<'_>, mode: Mode, dtype: DType) -> Expr<'_> {
+    if dtype == DType::U8 && matches!(mode, Mode::Linear | Mode::Cubic) {
+        return (y + 0.5).floor().max(0.0).min(255.0).cast(dtype);
+    }
+    y.cast(dtype)
+}

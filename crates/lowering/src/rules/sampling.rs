@@ -1,0 +1,240 @@
+//! Random integers, permutations, draws from distributions given as tensors, and dropout.
+
+use tnrs_hlo::{Composite, ReduceKind, TensorType, Value};
+use tnrs_types::{numel, Class, DType, Scalar};
+
+use crate::helpers::{apply_as, Lowered};
+use crate::rules::random::{digits, sum_last, uniform, write};
+use crate::{Arg, Ctx, LowerError, Outcome, Row};
+
+/// Rows of this family.
+pub const ROWS: &[Row] = &[
+    Row::new("aten::random_", |cx| {
+        let limit = limit(cx.tensor(0)?.ty.dtype);
+        integers(cx, 0, limit)
+    }),
+    Row::new("aten::random_.to", |cx| {
+        let to = cx.int(1)?;
+        bounded(cx, 0, to)
+    }),
+    Row::new("aten::random_.from", random_from),
+    Row::new("aten::randperm.generator_out", randperm),
+    Row::new("aten::native_dropout", native_dropout),
+    Row::new("aten::native_dropout_backward", |cx| {
+        let dtype = cx.tensor(0)?.ty.dtype;
+        let v = apply_as(cx, [0, 1, 2], dtype, dtype.opmath(), |[g, mask, scale]| g * mask * scale)?;
+        cx.finish(v)
+    }),
+    Row::new("aten::multinomial", multinomial),
+    Row::new("aten::rrelu_with_noise", rrelu_with_noise),
+];
+
+/// Greatest value, and least, of an integer type.
+fn integer_range(d: DType) -> (i64, i64) {
+    let bits = d.size() as u32 * 8;
+    match (d, d.is_unsigned()) {
+        (DType::Bool, _) => (0, 1),
+        (DType::U64, _) => (0, i64::MAX),
+        (_, true) => (0, (1 << bits) - 1),
+        (_, false) => (-1 << (bits - 1), ((1u64 << (bits - 1)) - 1) as i64),
+    }
+}
+
+/// Greatest value of `random_()`: of the type, or up to which every whole number is exact.
+fn limit(d: DType) -> i64 {
+    match d.class() {
+        Class::Bool | Class::Int => integer_range(d).1,
+        _ => 1 << digits(d),
+    }
+}
+
+fn random_from(cx: &mut Ctx) -> Lowered {
+    let from = cx.int(1)?;
+    match cx.opt_int(2) {
+        Some(to) => bounded(cx, from, to),
+        None => {
+            let limit = limit(cx.tensor(0)?.ty.dtype);
+            integers(cx, from, limit)
+        }
+    }
+}
+
+/// Fills with integers in `[from, to)`, checked.
+fn bounded(cx: &mut Ctx, from: i64, to: i64) -> Lowered {
+    if from >= to {
+        return Err(LowerError::Runtime(format!(
+            "random_ expects 'from' to be less than 'to', but got from={from} >= to={to}"
+        )));
+    }
+    let dtype = cx.tensor(0)?.ty.dtype;
+    if dtype.class() <= Class::Int {
+        let (lo, hi) = integer_range(dtype);
+        let name = match dtype {
+            DType::Bool => "bool",
+            DType::U8 => "unsigned char",
+            DType::I8 => "signed char",
+            DType::I16 => "short",
+            DType::I32 => "int",
+            _ => "long",
+        };
+        for (what, v) in [("from", from), ("to - 1", to - 1)] {
+            if v < lo || v > hi {
+                return Err(LowerError::Runtime(format!(
+                    "{what} is out of bounds for {name}"
+                )));
+            }
+        }
+    }
+    integers(cx, from, to - 1)
+}
+
+/// Fills with integers in `[from, last]`. A range within 2³² scales one word (w·range / 2³²); a wider one takes the
+/// remainder of two words, the whole of 2⁶⁴ the words themselves.
+fn integers(cx: &mut Ctx, from: i64, last: i64) -> Lowered {
+    let ty = cx.tensor(0)?.ty;
+    let n = numel(&ty.dims);
+    let range = (i128::from(last) - i128::from(from) + 1) as u128;
+    let wide = range > 1 << 32;
+    let bits = cx.random_bits(&[if wide { 2 * n } else { n }])?;
+    let v = cx.math(|m| {
+        let bits = m.expr(bits).cast(DType::U64);
+        let offset = if !wide {
+            (bits * bits.constant(Scalar::UInt(range as u64))).shr_logical(32.0)
+        } else {
+            let word = bits.slice(0, 0, n).shl(32.0).or(bits.slice(0, n, 2 * n));
+            match u64::try_from(range) {
+                Ok(r) => word % word.constant(Scalar::UInt(r)),
+                Err(_) => word,
+            }
+        };
+        let offset = offset.cast(DType::I64);
+        (offset + offset.int(from)).reshape(&ty.dims).value()
+    })?;
+    Ok(write(cx.fit(v, &ty)?))
+}
+
+/// The order of random 63-bit keys.
+fn randperm(cx: &mut Ctx) -> Lowered {
+    let n = cx.int(0)?;
+    let bits = cx.random_bits(&[2 * n])?;
+    let v = cx.math(|m| {
+        let bits = m.expr(bits).cast(DType::I64);
+        let keys = bits.slice(0, 0, n).shl(31.0).xor(bits.slice(0, n, 2 * n));
+        let index = m.iota(DType::I64, &[n], 0);
+        m.sort(&[keys, index], 0, false)[1].value()
+    })?;
+    cx.finish(v)
+}
+
+/// `(x·mask/(1 − p), mask)`; outside training, x and a mask of ones.
+fn native_dropout(cx: &mut Ctx) -> Lowered {
+    let x = cx.tensor(0)?;
+    let p = cx.float(1)?;
+    let train = cx.is_absent(2) || cx.bool(2);
+    let sizes = x.ty.dims.clone();
+    if !train {
+        let ones = cx.b.splat(DType::Bool, &sizes, Scalar::Bool(true))?;
+        return cx.finish_all(&[x.value, ones]);
+    }
+    let u = uniform(cx, numel(&sizes), 24, DType::F32)?;
+    let compute = x.ty.dtype.opmath();
+    let v = cx.cast(x.value, compute)?;
+    let scale = if p == 1.0 { 0.0 } else { 1.0 / (1.0 - p) };
+    let (y, mask) = cx.math(|m| {
+        let keep = m.expr(u).reshape(&sizes).lt(1.0 - p);
+        let y = keep.select(m.expr(v) * scale, 0.0);
+        (y.value(), keep.value())
+    })?;
+    cx.finish_all(&[y, mask])
+}
+
+/// Indices drawn in proportion to the rows of `self`. Without replacement: the order of p/q with exponential q, whose
+/// first k are a draw of k. With: the number of cumulative weights not above a uniform part of the total.
+fn multinomial(cx: &mut Ctx) -> Lowered {
+    let x = cx.tensor(0)?;
+    let samples = cx.int(1)?;
+    let replace = cx.bool(2);
+    let categories = *x.ty.dims.last().unwrap_or(&1);
+    let rows = if x.ty.rank() > 1 { x.ty.dims[0] } else { 1 };
+    if !replace && samples > categories {
+        return Err(LowerError::runtime(
+            "cannot sample n_sample > prob_dist.size(-1) samples without replacement",
+        ));
+    }
+    let weights = cx.cast(x.value, DType::F64)?;
+    let weights = cx.b.reshape(weights, &[rows, categories])?;
+    let v = if replace {
+        with_replacement(cx, weights, rows, categories, samples)?
+    } else {
+        let u = uniform(cx, rows * categories, 24, DType::F32)?;
+        cx.math(|m| {
+            // 1 − u is in (0, 1], and q = −ln(1 − u) is bounded below so that a weight of 0 stays last.
+            let q = (-m.expr(u).cast(DType::F64)).log1p().abs().max(1e-30);
+            let sizes = [rows, categories];
+            let keys = m.expr(weights) / q.reshape(&sizes);
+            let index = m.iota(DType::I64, &sizes, 1);
+            m.sort(&[keys, index], 1, true)[1].slice(1, 0, samples).value()
+        })?
+    };
+    cx.finish_reshaped(&[v])
+}
+
+fn with_replacement(
+    cx: &mut Ctx,
+    weights: Value,
+    rows: i64,
+    categories: i64,
+    samples: i64,
+) -> Result<Value, LowerError> {
+    let u = uniform(cx, rows * samples, 24, DType::F32)?;
+    let sum = Composite::Cumulative {
+        dim: 1,
+        kind: ReduceKind::Add,
+    };
+    let ty = TensorType::new(DType::F64, &[rows, categories]);
+    let sums = cx.b.composite(sum, &[weights], &[ty])?[0];
+    cx.math(|m| {
+        let sums = m.expr(sums);
+        let total = sums.slice(1, categories - 1, categories);
+        let target = m.expr(u).cast(DType::F64).reshape(&[rows, samples]) * total;
+        let below = sums
+            .reshape(&[rows, 1, categories])
+            .le(target.reshape(&[rows, samples, 1]));
+        let index = sum_last(below.cast(DType::I64));
+        index.min(index.int(categories - 1)).value()
+    })
+}
+
+/// In training, each negative element gets its own random slope, which is kept in `noise`; otherwise the mean slope.
+fn rrelu_with_noise(cx: &mut Ctx) -> Lowered {
+    let x = cx.tensor(0)?;
+    let dtype = x.ty.dtype;
+    let compute = dtype.opmath();
+    let training = cx.bool(4);
+    let (lower, upper) = (cx.scalar(2, compute)?, cx.scalar(3, compute)?);
+    let v = cx.cast(x.value, compute)?;
+    if !training {
+        let v = cx.math(|m| {
+            let (x, slope) = (m.expr(v), (m.expr(lower) + m.expr(upper)) * 0.5);
+            x.gt(0.0).select(x, x * slope).value()
+        })?;
+        return cx.finish(v);
+    }
+    let u = uniform(cx, numel(&x.ty.dims), digits(compute), compute)?;
+    let (y, noise) = cx.math(|m| {
+        let (x, lower) = (m.expr(v), m.expr(lower));
+        let slope = m.expr(u).reshape(&x.dims()) * (m.expr(upper) - lower) + lower;
+        let noise = x.le(0.0).select(slope, 1.0);
+        ((x * noise).value(), noise.value())
+    })?;
+    let noise_ty = match cx.args.get(1) {
+        Some(Arg::Tensor(t)) => t.ty.clone(),
+        _ => TensorType::new(dtype, &x.ty.dims),
+    };
+    let noise = cx.fit(noise, &noise_ty)?;
+    let Outcome { rets, .. } = cx.finish(y)?;
+    Ok(Outcome {
+        rets,
+        writes: vec![(1, 0, noise)],
+    })
+}

@@ -1,0 +1,123 @@
+//! Element types.
+
+/// The arithmetic family of an element type; decides promotion and which kernels apply.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Class {
+    /// Truth values.
+    Bool,
+    /// Signed and unsigned integers.
+    Int,
+    /// Binary floating point.
+    Float,
+    /// Pairs of floats.
+    Complex,
+}
+
+macro_rules! dtypes {
+    ($($(#[$doc:meta])* $name:ident = $size:literal, $class:ident, $text:literal;)*) => {
+        /// An element type. One byte; the discriminant is an internal code and never leaves the process.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        #[repr(u8)]
+        pub enum DType { $($(#[$doc])* $name,)* }
+
+        impl DType {
+            /// Every element type, in declaration order.
+            pub const ALL: &'static [DType] = &[$(DType::$name,)*];
+
+            /// Size of one element in bytes. Packed sub-byte types count one byte per pair.
+            pub const fn size(self) -> usize {
+                match self { $(DType::$name => $size,)* }
+            }
+
+            /// Arithmetic family.
+            pub const fn class(self) -> Class {
+                match self { $(DType::$name => Class::$class,)* }
+            }
+
+            /// Name as StableHLO text writes it (`f32`, `i1`, `ui8`, `complex<f32>`, …).
+            pub const fn hlo_name(self) -> &'static str {
+                match self { $(DType::$name => $text,)* }
+            }
+        }
+    };
+}
+
+dtypes! {
+    /// Boolean, one byte, 0 or 1.
+    Bool = 1, Bool, "i1";
+    /// Unsigned 8-bit integer.
+    U8 = 1, Int, "ui8";
+    /// Signed 8-bit integer.
+    I8 = 1, Int, "i8";
+    /// Unsigned 16-bit integer.
+    U16 = 2, Int, "ui16";
+    /// Signed 16-bit integer.
+    I16 = 2, Int, "i16";
+    /// Unsigned 32-bit integer.
+    U32 = 4, Int, "ui32";
+    /// Signed 32-bit integer.
+    I32 = 4, Int, "i32";
+    /// Unsigned 64-bit integer.
+    U64 = 8, Int, "ui64";
+    /// Signed 64-bit integer.
+    I64 = 8, Int, "i64";
+    /// OCP 8-bit float, 4 exponent bits, no infinity.
+    F8E4M3FN = 1, Float, "f8E4M3FN";
+    /// 8-bit float, 5 exponent bits.
+    F8E5M2 = 1, Float, "f8E5M2";
+    /// 8-bit float, 4 exponent bits, no infinity and no negative zero.
+    F8E4M3FNUZ = 1, Float, "f8E4M3FNUZ";
+    /// 8-bit float, 5 exponent bits, no infinity and no negative zero.
+    F8E5M2FNUZ = 1, Float, "f8E5M2FNUZ";
+    /// IEEE half precision.
+    F16 = 2, Float, "f16";
+    /// bfloat16.
+    BF16 = 2, Float, "bf16";
+    /// IEEE single precision.
+    F32 = 4, Float, "f32";
+    /// IEEE double precision.
+    F64 = 8, Float, "f64";
+    /// Pair of f32.
+    C64 = 8, Complex, "complex<f32>";
+    /// Pair of f64.
+    C128 = 16, Complex, "complex<f64>";
+}
+
+impl DType {
+    /// Binary floating point (8, 16, 32 or 64 bits).
+    pub const fn is_float(self) -> bool {
+        matches!(self.class(), Class::Float)
+    }
+    /// Complex.
+    pub const fn is_complex(self) -> bool {
+        matches!(self.class(), Class::Complex)
+    }
+    /// Integer, not bool.
+    pub const fn is_int(self) -> bool {
+        matches!(self.class(), Class::Int)
+    }
+    /// Unsigned integer.
+    pub const fn is_unsigned(self) -> bool {
+        matches!(self, DType::U8 | DType::U16 | DType::U32 | DType::U64)
+    }
+    /// 8- or 16-bit float, whose arithmetic is done in f32.
+    pub const fn is_reduced_float(self) -> bool {
+        self.is_float() && self.size() < 4
+    }
+    /// The type arithmetic is done in: f32 for reduced floats, the type itself otherwise.
+    pub const fn opmath(self) -> DType {
+        if self.is_reduced_float() {
+            DType::F32
+        } else {
+            self
+        }
+    }
+    /// The component type of a complex type; the type itself otherwise.
+    pub const fn real(self) -> DType {
+        match self {
+            DType::C64 => DType::F32,
+            DType::C128 => DType::F64,
+            other => other,
+        }
+    }
+}

@@ -1,0 +1,401 @@
+// The one kernel behind every operator: unpacks the dispatcher's stack for the core, and packs what comes back.
+#include "boxed.h"
+
+#include <ATen/native/Resize.h>
+#include <ATen/ops/empty.h>
+
+namespace neuron {
+namespace {
+
+[[noreturn]] void mixed_devices(const Overload& o, size_t argument, c10::Device common, c10::Device other) {
+  TORCH_CHECK(false, "Expected all tensors to be on the same device, but found at least two devices, ", common, " and ",
+      other, "! (when checking argument for argument ", o.handle.schema().arguments()[argument].name(), " in method ",
+      o.name, ")");
+}
+
+// Finds the one device of a call while its tensors are described.
+struct CommonDevice {
+  int index = -1;
+  int argument = -1;  // the first argument found elsewhere
+  c10::Device other{c10::DeviceType::CPU};
+  bool elsewhere = false;  // the result is asked for on another device
+
+  void see(const NTensor& t, size_t i) {
+    if (C10_LIKELY(t.device_type == ND_NEURON)) {
+      if (index < 0) {
+        index = t.device_index;
+      } else if (C10_UNLIKELY(index != t.device_index)) {
+        clash(t, i);
+      }
+    } else if (t.ndim != 0 || t.device_type != ND_CPU) {
+      // A 0-dim CPU tensor is a number.
+      clash(t, i);
+    }
+  }
+  void clash(const NTensor& t, size_t i) {
+    if (argument < 0) {
+      argument = static_cast<int>(i);
+      other = static_cast<const c10::TensorImpl*>(t.impl)->device();
+    }
+  }
+};
+
+int64_t to_int(const c10::IValue& v) {
+  if (C10_LIKELY(v.isInt())) {
+    return v.toInt();
+  }
+  return v.isBool() ? v.toBool() : v.toSymInt().guard_int(__FILE__, __LINE__);
+}
+
+double to_float(const c10::IValue& v) {
+  return v.isDouble() ? v.toDouble() : v.isInt() ? static_cast<double>(v.toInt()) : v.toSymFloat().guard_float(__FILE__, __LINE__);
+}
+
+void read_scalar(NArg& a, const c10::IValue& v, Scratch& scratch) {
+  if (v.isInt()) {
+    a.tag = NA_INT;
+    a.v.i = v.toInt();
+  } else if (v.isDouble()) {
+    a.tag = NA_FLOAT;
+    a.v.f = v.toDouble();
+  } else if (v.isBool()) {
+    a.tag = NA_BOOL;
+    a.v.i = v.toBool();
+  } else if (v.isComplexDouble()) {
+    auto* pair = scratch.take<double>(2);
+    pair[0] = v.toComplexDouble().real();
+    pair[1] = v.toComplexDouble().imag();
+    a.tag = NA_COMPLEX;
+    a.v.floats = pair;
+  } else if (v.isSymInt()) {
+    a.tag = NA_INT;
+    a.v.i = to_int(v);
+  } else if (v.isSymFloat()) {
+    a.tag = NA_FLOAT;
+    a.v.f = to_float(v);
+  } else {
+    a.tag = NA_OTHER;
+  }
+}
+
+void read_scalars(NArg& a, c10::ArrayRef<c10::IValue> list, Scratch& scratch) {
+  auto* out = scratch.take<NScalar>(list.size());
+  for (size_t k = 0; k < list.size(); k++) {
+    const c10::IValue& v = list[k];
+    out[k] = NScalar{NA_OTHER, 0, {0}, 0.0};
+    if (v.isInt() || v.isBool()) {
+      out[k].tag = v.isInt() ? NA_INT : NA_BOOL;
+      out[k].re.i = to_int(v);
+    } else if (v.isDouble()) {
+      out[k].tag = NA_FLOAT;
+      out[k].re.f = v.toDouble();
+    } else if (v.isComplexDouble()) {
+      out[k].tag = NA_COMPLEX;
+      out[k].re.f = v.toComplexDouble().real();
+      out[k].im = v.toComplexDouble().imag();
+    }
+  }
+  a.tag = NA_SCALAR_LIST;
+  a.v.scalars = out;
+}
+
+void read_tensors(NArg& a, c10::ArrayRef<c10::IValue> list, size_t i, Scratch& scratch, CommonDevice& common) {
+  auto* out = scratch.take<NTensor>(list.size());
+  for (size_t k = 0; k < list.size(); k++) {
+    if (list[k].isNone() || !list[k].toTensor().defined()) {
+      out[k] = NTensor{nullptr, nullptr, nullptr, 0, 255, ND_OTHER, -1, 0, nullptr};
+    } else {
+      describe(out[k], list[k].toTensor().unsafeGetTensorImpl());
+      common.see(out[k], i);
+    }
+  }
+  a.tag = NA_TENSOR_LIST;
+  a.v.tensors = out;
+}
+
+template <class T, class F>
+const T* convert(c10::ArrayRef<c10::IValue> list, Scratch& scratch, F f) {
+  auto* out = scratch.take<T>(list.size());
+  for (size_t k = 0; k < list.size(); k++) {
+    out[k] = static_cast<T>(f(list[k]));
+  }
+  return out;
+}
+
+void read(NArg& a, Read how, const c10::IValue& v, size_t i, Scratch& scratch, CommonDevice& common) {
+  a.len = 0;
+  switch (how) {
+    case Read::Tensor: {
+      const auto& t = v.toTensor();
+      if (C10_UNLIKELY(!t.defined())) {
+        a.tag = NA_NONE;
+        return;
+      }
+      auto* described = scratch.take<NTensor>(1);
+      describe(*described, t.unsafeGetTensorImpl());
+      common.see(*described, i);
+      a.tag = NA_TENSOR;
+      a.v.tensors = described;
+      return;
+    }
+    case Read::Scalar:
+      return read_scalar(a, v, scratch);
+    case Read::Int:
+      a.tag = NA_INT;
+      a.v.i = to_int(v);
+      return;
+    case Read::DType:
+      // The core knows dtypes by its own codes.
+      a.tag = NA_INT;
+      a.v.i = nrn_dtype_from_torch[v.toInt() & 63];
+      return;
+    case Read::Float:
+      a.tag = NA_FLOAT;
+      a.v.f = to_float(v);
+      return;
+    case Read::Bool:
+      a.tag = NA_BOOL;
+      a.v.i = v.isBool() ? v.toBool() : v.toSymBool().guard_bool(__FILE__, __LINE__);
+      return;
+    case Read::String: {
+      const auto text = v.toStringView();
+      a.tag = NA_STRING;
+      a.len = static_cast<uint32_t>(text.size());
+      a.v.chars = text.data();
+      return;
+    }
+    case Read::Generator:
+      a.tag = NA_GENERATOR;
+      a.v.ptr = v.toGenerator().unsafeGetGeneratorImpl();
+      return;
+    case Read::Device:
+      a.tag = NA_OTHER;
+      if (v.toDevice().type() != kDevice) {
+        common.elsewhere = true;
+      } else if (common.index < 0) {
+        common.index = device_of(v.toDevice());
+      } else {
+        common.elsewhere |= common.index != device_of(v.toDevice());
+      }
+      return;
+    case Read::Other:
+      a.tag = NA_OTHER;
+      return;
+    default:
+      break;
+  }
+  const auto list = v.toListRef();
+  a.len = static_cast<uint32_t>(list.size());
+  switch (how) {
+    case Read::IntList:
+      a.tag = NA_INT_LIST;
+      a.v.ints = convert<int64_t>(list, scratch, to_int);
+      return;
+    case Read::FloatList:
+      a.tag = NA_FLOAT_LIST;
+      a.v.floats = convert<double>(list, scratch, to_float);
+      return;
+    case Read::BoolList:
+      a.tag = NA_BOOL_LIST;
+      a.v.bools = convert<uint8_t>(list, scratch, to_int);
+      return;
+    case Read::ScalarList:
+      return read_scalars(a, list, scratch);
+    default:
+      return read_tensors(a, list, i, scratch, common);
+  }
+}
+
+// Index tensors may live on the CPU (`x[cpu_index]`); they move to the operands' device, as CUDA does it.
+void move_indices(const Overload& o, c10::IValue* arguments) {
+  for (size_t i = 0; i < o.arguments.size(); i++) {
+    if (o.arguments[i].read != Read::OptionalTensorList) {
+      continue;
+    }
+    const auto device = arguments[0].toTensor().device();
+    c10::List<std::optional<at::Tensor>> moved;
+    for (const auto& v : arguments[i].toListRef()) {
+      if (v.isNone() || !v.toTensor().defined()) {
+        moved.push_back(std::nullopt);
+      } else {
+        const auto& t = v.toTensor();
+        moved.push_back(t.device().is_cpu() && device.type() == kDevice ? t.to(device) : t);
+      }
+    }
+    arguments[i] = std::move(moved);
+  }
+}
+
+bool has_cpu_index(const c10::IValue& list) {
+  for (const auto& v : list.toListRef()) {
+    if (!v.isNone() && v.toTensor().defined() && v.toTensor().device().is_cpu()) {
+      return true;
+    }
+  }
+  return false;
+}
+
+const NRet* push(c10::IValue& out, Push how, const NRet* r, const Overload& o) {
+  if (how == Push::TensorList) {
+    TORCH_INTERNAL_ASSERT(r->tag == NR_LIST, o.name, ": the core returned no list");
+    c10::List<at::Tensor> list;
+    const int64_t count = r->v.i;
+    list.reserve(count);
+    for (int64_t k = 0; k < count; k++) {
+      ++r;
+      list.push_back(r->tag == NR_TENSOR ? adopt(r->v.impl) : at::Tensor());
+    }
+    out = std::move(list);
+    return r + 1;
+  }
+  switch (r->tag) {
+    case NR_TENSOR:
+      out = adopt(r->v.impl);
+      break;
+    case NR_UNDEFINED:
+      out = at::Tensor();
+      break;
+    case NR_FLOAT:
+      out = r->v.f;
+      break;
+    default:
+      if (how == Push::Bool) {
+        out = r->v.i != 0;
+      } else {
+        out = r->v.i;
+      }
+  }
+  return r + 1;
+}
+
+struct DeviceSwitch {
+  int previous;
+  explicit DeviceSwitch(int index) : previous(nrn_get_device()) {
+    if (C10_UNLIKELY(index >= 0 && index != previous)) {
+      nrn_exchange_device(index);
+    } else {
+      previous = -1;
+    }
+  }
+  ~DeviceSwitch() {
+    if (C10_UNLIKELY(previous >= 0)) {
+      nrn_exchange_device(previous);
+    }
+  }
+};
+
+struct Boxed final : c10::OperatorKernel {
+  const Overload* overload;
+  explicit Boxed(const Overload* o) : overload(o) {}
+
+  void operator()(const c10::OperatorHandle& op, c10::DispatchKeySet, torch::jit::Stack* stack) {
+    const Overload& o = *overload;
+    const size_t count = o.arguments.size();
+    const size_t base = stack->size() - count;
+    c10::IValue* const arguments = stack->data() + base;
+    Scratch scratch;
+    CommonDevice common;
+    auto* described = scratch.take<NArg>(count);
+    for (size_t i = 0; i < count; i++) {
+      const c10::IValue& v = arguments[i];
+      if (v.isNone()) {
+        described[i].tag = NA_NONE;
+        described[i].len = 0;
+        continue;
+      }
+      const Read how = o.arguments[i].read;
+      if (C10_UNLIKELY(how == Read::OptionalTensorList) && has_cpu_index(v)) {
+        move_indices(o, arguments);
+      }
+      read(described[i], how, v, i, scratch, common);
+    }
+    if (C10_UNLIKELY(common.argument >= 0)) {
+      mixed_devices(o, common.argument, device_at(common.index < 0 ? nrn_get_device() : common.index), common.other);
+    }
+    if (C10_UNLIKELY(common.elsewhere)) {
+      return fallback(op, stack, "the result is on another device");
+    }
+    const DeviceSwitch on_device(common.index);
+    Frame frame{&o, arguments, described};
+    const NRet* rets = nullptr;
+    uint32_t nrets = 0;
+    const int code = nrn_call(o.id, &frame, described, static_cast<uint32_t>(count), &rets, &nrets);
+    if (C10_UNLIKELY(code != NC_OK)) {
+      if (code == NC_UNSUPPORTED) {
+        const std::string reason = nrn_last_error();
+        return fallback(op, stack, reason.c_str());
+      }
+      check(code);
+    }
+    if (C10_LIKELY(o.returns.size() == 1)) {
+      c10::IValue out;
+      if (o.returns[0].alias >= 0) {
+        out = std::move(arguments[o.returns[0].alias]);
+      } else {
+        TORCH_INTERNAL_ASSERT(nrets >= 1, o.name, ": the core returned nothing");
+        push(out, o.returns[0].push, rets, o);
+      }
+      stack->resize(base);
+      stack->push_back(std::move(out));
+      return;
+    }
+    const NRet* const end = rets + nrets;
+    c10::SmallVector<c10::IValue, 8> outs(o.returns.size());
+    for (size_t i = 0; i < outs.size(); i++) {
+      if (o.returns[i].alias >= 0) {
+        outs[i] = arguments[o.returns[i].alias];
+      } else {
+        TORCH_INTERNAL_ASSERT(rets < end, o.name, ": the core returned too few results");
+        rets = push(outs[i], o.returns[i].push, rets, o);
+      }
+    }
+    stack->resize(base);
+    for (auto& out : outs) {
+      stack->push_back(std::move(out));
+    }
+  }
+};
+
+} // namespace
+
+torch::CppFunction boxed_function(const Overload* overload) {
+  return torch::CppFunction::makeFromBoxedFunctor(std::make_unique<Boxed>(overload));
+}
+
+} // namespace neuron
+
+extern "C" int nshim_empty(const int64_t* sizes, const int64_t* strides, int32_t ndim, uint8_t dtype, int8_t device,
+    NTensor* out) {
+  try {
+    const neuron::DeviceSwitch on_device(device);
+    const auto type = static_cast<c10::ScalarType>(nrn_dtype_to_torch[dtype & 63]);
+    const c10::IntArrayRef size(sizes, ndim);
+    at::Tensor t = strides
+        ? at::Tensor(at::detail::empty_strided_generic(size, {strides, static_cast<size_t>(ndim)}, neuron::allocator(),
+              neuron::kKeys, type))
+        : at::Tensor(at::detail::empty_generic(size, neuron::allocator(), neuron::kKeys, type, std::nullopt));
+    neuron::describe(*out, t.unsafeGetTensorImpl());
+    t.unsafeReleaseTensorImpl();
+    return NC_OK;
+  } catch (...) {
+    neuron::stash();
+    return NC_RETHROW;
+  }
+}
+
+extern "C" void nshim_drop(void* impl) { neuron::adopt(impl); }
+
+extern "C" int nshim_resize(void* frame, uint32_t arg, int32_t elem, const int64_t* sizes, int32_t ndim, NTensor* out) {
+  try {
+    const auto& v = static_cast<neuron::Frame*>(frame)->arguments[arg];
+    const at::Tensor t = elem >= 0 ? v.toListRef()[elem].toTensor() : v.toTensor();
+    if (at::native::resize_output_check(t, {sizes, static_cast<size_t>(ndim)})) {
+      neuron::resize(t, {sizes, static_cast<size_t>(ndim)}, std::nullopt);
+    }
+    neuron::describe(*out, t.unsafeGetTensorImpl());
+    return NC_OK;
+  } catch (...) {
+    neuron::stash();
+    return NC_RETHROW;
+  }
+}

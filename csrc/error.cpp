@@ -1,0 +1,37 @@
+// Errors across the C ABI: the core's become C++ exceptions, C++ exceptions wait out their way through the core.
+#include "shim.h"
+
+namespace neuron {
+
+namespace {
+thread_local std::exception_ptr stashed;
+}
+
+void raise() {
+  const char* message = nrn_last_error();
+  switch (nrn_last_error_kind()) {
+    case NE_INDEX:
+      TORCH_CHECK_INDEX(false, message);
+    case NE_VALUE:
+      TORCH_CHECK_VALUE(false, message);
+    case NE_TYPE:
+      TORCH_CHECK_TYPE(false, message);
+    case NE_NOT_IMPLEMENTED:
+      TORCH_CHECK_NOT_IMPLEMENTED(false, message);
+    case NE_OOM:
+      TORCH_CHECK_WITH(OutOfMemoryError, false, message);
+    default:
+      TORCH_CHECK(false, message);
+  }
+  __builtin_unreachable();
+}
+
+void stash() noexcept { stashed = std::current_exception(); }
+
+void rethrow() {
+  auto e = std::exchange(stashed, nullptr);
+  TORCH_INTERNAL_ASSERT(e, "the core asked to rethrow an exception that nobody stashed");
+  std::rethrow_exception(std::move(e));
+}
+
+} // namespace neuron

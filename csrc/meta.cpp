@@ -1,0 +1,126 @@
+// Output inference by PyTorch's own meta kernels: the same operator on tensors without data gives the results' sizes,
+// types and strides, and raises PyTorch's errors.
+#include "boxed.h"
+
+#include <ATen/EmptyTensor.h>
+
+namespace neuron {
+namespace {
+
+// What the last `nshim_meta` of this thread returned; its tensors own the sizes and strides.
+struct Results {
+  std::vector<at::Tensor> tensors;
+  std::vector<NMeta> metas;
+};
+thread_local Results results;
+
+at::Tensor on_meta(const at::Tensor& t, bool out) {
+  if (!t.defined() || t.device().is_cpu()) {
+    // A 0-dim CPU tensor is a number, and its rank in type promotion depends on that it stays one.
+    return t;
+  }
+  at::Tensor m = out
+      // Of an out= argument only the type counts. An empty one resizes without the warning that `nshim_resize` gives.
+      ? at::Tensor(at::detail::empty_meta({0}, t.scalar_type()))
+      : at::Tensor(at::detail::empty_strided_meta(t.sizes(), t.strides(), t.scalar_type()));
+  if (t.unsafeGetTensorImpl()->is_wrapped_number()) {
+    m.unsafeGetTensorImpl()->set_wrapped_number(true);
+  }
+  return m;
+}
+
+c10::IValue on_meta(const c10::IValue& v, const Argument& a) {
+  if (v.isNone()) {
+    return v;
+  }
+  switch (a.read) {
+    case Read::Tensor:
+      return on_meta(v.toTensor(), a.out);
+    case Read::TensorList: {
+      c10::List<at::Tensor> list;
+      for (const auto& t : v.toListRef()) {
+        list.push_back(on_meta(t.toTensor(), a.out));
+      }
+      return list;
+    }
+    case Read::OptionalTensorList: {
+      c10::List<std::optional<at::Tensor>> list;
+      for (const auto& t : v.toListRef()) {
+        list.push_back(t.isNone() ? std::nullopt : std::optional<at::Tensor>(on_meta(t.toTensor(), a.out)));
+      }
+      return list;
+    }
+    case Read::Device:
+      return v.toDevice().type() == kDevice ? c10::IValue(c10::Device(c10::DeviceType::Meta)) : v;
+    case Read::Generator:
+      // No number is drawn.
+      return c10::IValue();
+    default:
+      return v;
+  }
+}
+
+void keep(const at::Tensor& t) {
+  if (!t.defined()) {
+    results.metas.push_back(NMeta{255, -1, nullptr, nullptr});
+    return;
+  }
+  results.tensors.push_back(t);
+  const auto* impl = t.unsafeGetTensorImpl();
+  results.metas.push_back(NMeta{nrn_dtype_from_torch[static_cast<uint8_t>(t.scalar_type()) & 63],
+      static_cast<int32_t>(impl->dim()), impl->sizes().data(), impl->strides().data()});
+}
+
+// The overload that can run on meta tensors, and how many of the arguments it takes; null when there is none.
+std::pair<const c10::OperatorHandle*, size_t> runnable(const Overload& o) {
+  if (o.handle.hasComputedKernelForDispatchKey(c10::DispatchKey::Meta)) {
+    return {&o.handle, o.arguments.size()};
+  }
+  if (o.functional && o.functional->hasComputedKernelForDispatchKey(c10::DispatchKey::Meta)) {
+    return {&*o.functional, o.functional->schema().arguments().size()};
+  }
+  return {nullptr, 0};
+}
+
+} // namespace
+} // namespace neuron
+
+extern "C" int nshim_meta(void* frame, const NMeta** metas, uint32_t* count) {
+  using namespace neuron;
+  const auto& call = *static_cast<const Frame*>(frame);
+  results.tensors.clear();
+  results.metas.clear();
+  *count = UINT32_MAX;
+  *metas = nullptr;
+  try {
+    const auto [op, taken] = runnable(*call.overload);
+    if (!op) {
+      return NC_OK;
+    }
+    torch::jit::Stack stack;
+    stack.reserve(taken);
+    for (size_t i = 0; i < taken; i++) {
+      stack.push_back(on_meta(call.arguments[i], call.overload->arguments[i]));
+    }
+    const c10::impl::ExcludeDispatchKeyGuard below(
+        c10::autograd_dispatch_keyset_with_ADInplaceOrView | c10::autocast_dispatch_keyset);
+    op->redispatchBoxed(c10::DispatchKeySet(c10::DispatchKey::Meta), &stack);
+    for (const auto& v : stack) {
+      if (v.isTensor()) {
+        keep(v.toTensor());
+      } else if (v.isTensorList()) {
+        for (const auto& t : v.toListRef()) {
+          keep(t.toTensor());
+        }
+      }
+    }
+    *metas = results.metas.data();
+    *count = static_cast<uint32_t>(results.metas.size());
+    return NC_OK;
+  } catch (const c10::NotImplementedError&) {
+    return NC_OK;
+  } catch (...) {
+    stash();
+    return NC_RETHROW;
+  }
+}

@@ -1,0 +1,10 @@
+// One translation unit of everything about operators, so that PyTorch's headers are parsed once.
+#include "attention.cpp"
+#include "boxed.cpp"
+#include "copy.cpp"
+#include "fallback.cpp"
+#include "meta.cpp"
+#include "register.cpp"
+#include "storage.cpp"
+#include "table.cpp"
+#include "view.cpp"

@@ -1,0 +1,105 @@
+"""The reference interpreter against XLA, which nobody here wrote.
+
+`cargo run --example stablehlo_cases` prints each text case, and each op for each element type, with its StableHLO
+module, its arguments and the interpreter's results; XLA's CPU client compiles the module and must give the same values.
+Needs jax and jaxlib (0.10.2). `HLO_CASES` names a file with the program's output, to skip cargo.
+"""
+
+import json
+import os
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+jax = pytest.importorskip("jax", reason="XLA comes with jax and jaxlib, test requirements")
+import ml_dtypes  # noqa: E402
+from jaxlib import xla_client  # noqa: E402
+
+jax.config.update("jax_platforms", "cpu")
+jax.config.update("jax_enable_x64", True)
+
+ROOT = Path(__file__).parents[2]
+
+NUMPY = {
+    "i1": np.bool_, "ui8": np.uint8, "i8": np.int8, "ui16": np.uint16, "i16": np.int16, "ui32": np.uint32,
+    "i32": np.int32, "ui64": np.uint64, "i64": np.int64, "f16": np.float16, "bf16": ml_dtypes.bfloat16,
+    "f32": np.float32, "f64": np.float64, "complex<f32>": np.complex64, "complex<f64>": np.complex128,
+    "f8E4M3FN": ml_dtypes.float8_e4m3fn, "f8E5M2": ml_dtypes.float8_e5m2,
+    "f8E4M3FNUZ": ml_dtypes.float8_e4m3fnuz, "f8E5M2FNUZ": ml_dtypes.float8_e5m2fnuz,
+}
+
+# Error relative to the greatest element of the result: some units in the last place for XLA's own polynomials, and one
+# more rounding for reduced floats, whose intermediate values XLA may keep in f32.
+TOLERANCE = {
+    "f64": 4e-13, "complex<f64>": 4e-13, "f32": 4e-6, "complex<f32>": 4e-6, "f16": 2e-3, "bf16": 1.6e-2,
+    "f8E4M3FN": 0.13, "f8E4M3FNUZ": 0.13, "f8E5M2": 0.26, "f8E5M2FNUZ": 0.26,
+}
+
+# Where XLA and the interpreter may both be right, or XLA cannot run the case: a substring of the name, and the reason.
+EXCEPTIONS = {}
+
+
+def cases():
+    path = os.environ.get("HLO_CASES")
+    if path:
+        text = Path(path).read_text()
+    else:
+        command = ["cargo", "run", "--quiet", "-p", "tnrs-hlo", "--example", "stablehlo_cases", "--", str(Path(__file__).parent / "cases")]
+        text = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout
+    return [json.loads(line) for line in text.splitlines()]
+
+
+def array(tensor):
+    data = np.frombuffer(bytes.fromhex(tensor["data"]), dtype=np.uint8)
+    return data.view(NUMPY[tensor["dtype"]]).reshape(tensor["dims"])
+
+
+def run(module, args):
+    device = jax.devices("cpu")[0]
+    devices = xla_client.DeviceList((device,))
+    executable = device.client.compile_and_load(module, devices, xla_client.CompileOptions())
+    results = executable.execute_sharded([jax.device_put(a, device) for a in args])
+    return [np.asarray(x[0]) for x in results.disassemble_into_single_device_arrays()]
+
+
+def disagreement(found, wanted, dtype):
+    """Why two arrays differ, or None."""
+    if found.shape != wanted.shape or found.dtype != wanted.dtype:
+        return f"{found.dtype}{found.shape} instead of {wanted.dtype}{wanted.shape}"
+    if dtype not in TOLERANCE:
+        return None if np.array_equal(found, wanted) else "values differ"
+    wide = np.complex128 if np.iscomplexobj(wanted) else np.float64
+    f, w = found.astype(wide), wanted.astype(wide)
+    for part in (np.real, np.imag):
+        a, b = part(f), part(w)
+        if not np.array_equal(np.isnan(a), np.isnan(b)):
+            return "NaN in different places"
+        if not np.array_equal(np.where(np.isinf(a), a, 0), np.where(np.isinf(b), b, 0)):
+            return "infinities in different places"
+        finite = np.isfinite(a)
+        scale = np.max(np.abs(w[np.isfinite(w)]), initial=0.0)
+        error = np.max(np.abs(a[finite] - b[finite]), initial=0.0)
+        if error > TOLERANCE[dtype] * scale:
+            return f"error {error:.3g} at scale {scale:.3g}"
+    return None
+
+
+def pytest_generate_tests(metafunc):
+    if "item" in metafunc.fixturenames:
+        items = cases()
+        metafunc.parametrize("item", items, ids=[c["name"] for c in items])
+
+
+def test_xla_agrees(item):
+    if item["only_interpret"]:
+        pytest.skip("the case says that only the interpreter has to agree")
+    for pattern, reason in EXCEPTIONS.items():
+        if pattern in item["name"]:
+            pytest.skip(reason)
+    for call in item["runs"]:
+        found = run(item["module"], [array(a) for a in call["args"]])
+        for i, (f, w) in enumerate(zip(found, call["results"], strict=True)):
+            why = disagreement(f, array(w), w["dtype"])
+            assert why is None, f"result {i}: {why}\nXLA {f}\ninterpreter {array(w)}\n{item['module']}"
