@@ -4,6 +4,7 @@
 
 #include <ATen/Context.h>
 #include <ATen/SDPBackend.h>
+#include <ATen/native/transformers/attention.h>
 
 namespace neuron {
 namespace {
@@ -39,6 +40,10 @@ int64_t fused_sdp_choice(const at::Tensor& q, const at::Tensor& k, const at::Ten
 
 } // namespace
 
-void register_attention(torch::Library& m) { m.impl("_fused_sdp_choice", fused_sdp_choice); }
+void register_attention(torch::Library& m) {
+  m.impl("_fused_sdp_choice", fused_sdp_choice);
+  // `scaled_dot_product_attention` asks the stub, not the operator.
+  at::native::_fused_sdp_choice_stub.set_privateuse1_dispatch_ptr(&fused_sdp_choice);
+}
 
 } // namespace neuron

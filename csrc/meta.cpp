@@ -71,6 +71,27 @@ void keep(const at::Tensor& t) {
       static_cast<int32_t>(impl->dim()), impl->sizes().data(), impl->strides().data()});
 }
 
+// PyTorch's Python registrations shadow the C++ meta kernels of structured operators, and are slower by far, with other
+// messages. The C++ code is still reachable inside the operator's default kernel, which infers, allocates the outputs
+// and calls the out= overload. Under this key that last call does nothing.
+constexpr auto kInferOnly = c10::DispatchKey::TESTING_ONLY_GenericMode;
+
+void infer_only(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
+  const auto& arguments = op.schema().arguments();
+  size_t outs = 0;
+  while (outs < arguments.size() && arguments[arguments.size() - 1 - outs].is_out()) {
+    outs++;
+  }
+  if (outs != 0) {
+    stack->erase(stack->end() - static_cast<int64_t>(arguments.size()), stack->end() - static_cast<int64_t>(outs));
+    return;
+  }
+  const c10::impl::ExcludeDispatchKeyGuard past(kInferOnly);
+  op.callBoxed(stack);
+}
+
+constexpr auto kStructured = c10::DispatchKey::CompositeExplicitAutogradNonFunctional;
+
 // The overload that can run on meta tensors, and how many of the arguments it takes; null when there is none.
 std::pair<const c10::OperatorHandle*, size_t> runnable(const Overload& o) {
   if (o.handle.hasComputedKernelForDispatchKey(c10::DispatchKey::Meta)) {
@@ -83,6 +104,12 @@ std::pair<const c10::OperatorHandle*, size_t> runnable(const Overload& o) {
 }
 
 } // namespace
+
+void register_meta() {
+  auto& all = *new torch::Library(torch::Library::IMPL, "_", kInferOnly, __FILE__, __LINE__);
+  all.fallback(torch::CppFunction::makeFromBoxedFunction<&infer_only>());
+}
+
 } // namespace neuron
 
 extern "C" int nshim_meta(void* frame, const NMeta** metas, uint32_t* count) {
@@ -104,7 +131,12 @@ extern "C" int nshim_meta(void* frame, const NMeta** metas, uint32_t* count) {
     }
     const c10::impl::ExcludeDispatchKeyGuard below(
         c10::autograd_dispatch_keyset_with_ADInplaceOrView | c10::autocast_dispatch_keyset);
-    op->redispatchBoxed(c10::DispatchKeySet(c10::DispatchKey::Meta), &stack);
+    if (op->hasKernelForDispatchKey(kStructured)) {
+      const c10::impl::IncludeDispatchKeyGuard only(kInferOnly);
+      op->callBoxedForDispatchKey(kStructured, stack);
+    } else {
+      op->redispatchBoxed(c10::DispatchKeySet(c10::DispatchKey::Meta), &stack);
+    }
     for (const auto& v : stack) {
       if (v.isTensor()) {
         keep(v.toTensor());

@@ -96,8 +96,8 @@ void nshim_drop(void* impl);
 int nshim_resize(void* frame, uint32_t arg, int32_t elem, const int64_t* sizes, int32_t ndim, NTensor* out);
 // Reserves `count` 128-bit Philox blocks of a generator (null: the device's default) → seed and offset before.
 int nshim_philox(void* generator, int8_t device, uint64_t count, uint64_t* seed, uint64_t* offset);
-// Registers everything. Called once, from Rust, after the driver is up.
-int nshim_register(void);
+// Registers everything. Called once, from Rust, after the driver is up. Null, or why it failed (never freed).
+const char* nshim_register(void);
 
 // ---- memory ----------------------------------------------------------------------------------------------
 typedef struct { void* data; void* ctx; } NBlock;

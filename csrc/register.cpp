@@ -1,7 +1,7 @@
 // One call that registers everything. Not static initialisers: the linker drops those from a static archive.
 #include "shim.h"
 
-extern "C" int nshim_register(void) {
+extern "C" const char* nshim_register(void) {
   using namespace neuron;
   try {
     register_allocators();
@@ -14,13 +14,13 @@ extern "C" int nshim_register(void) {
     register_view_ops(m);
     register_copy_ops(m);
     register_attention(m);
+    register_meta();
     register_rows(m);
     auto& rest = *new torch::Library(torch::Library::IMPL, "_", c10::DispatchKey::PrivateUse1, __FILE__, __LINE__);
     rest.fallback(torch::CppFunction::makeFromBoxedFunction<&fallback_without_rule>());
     register_autocast();
-    return NC_OK;
+    return nullptr;
   } catch (const std::exception& e) {
-    fprintf(stderr, "torch_neuronx: registration failed: %s\n", e.what());
-    return NC_ERROR;
+    return strdup(e.what());
   }
 }

@@ -67,6 +67,9 @@ void register_attention(torch::Library& m);
 void fallback(const c10::OperatorHandle& op, torch::jit::Stack* stack, const char* reason);
 void fallback_without_rule(const c10::OperatorHandle& op, torch::jit::Stack* stack);
 
+// ---- meta.cpp ----
+void register_meta();
+
 // ---- autocast.cpp ----
 void register_autocast();
 

@@ -11,9 +11,9 @@ def _autoload() -> None:
 
 # Defined before `import torch`: that import calls `_autoload` while this module is still half-imported, when the
 # user imports this package first.
-from torch_neuronx._register import register as _register  # noqa: E402
+from torch_neuronx import _register  # noqa: E402
 
-_register()
+_register.register()
 
 from torch_neuronx import neuron  # noqa: E402
 from torch_neuronx._C import __version__  # noqa: E402

@@ -39,9 +39,10 @@ def register() -> None:
     extension = _load()
     torch.utils.rename_privateuse1_backend("neuron")
     extension.init()
-    from torch_neuronx import _dlpack, neuron
+    from torch_neuronx import _exit, _patches, neuron
 
     torch._register_device_module("neuron", neuron)
     torch.utils.generate_methods_for_privateuse1_backend(for_storage=True)
     torch.set_autocast_dtype("neuron", torch.bfloat16)
-    _dlpack.install()
+    _patches.install()
+    _exit.install()

@@ -1,4 +1,5 @@
-"""Writes the cases whose wanted values come from PyTorch: `python tests/hlo/bless.py` (needs only torch).
+"""Writes the cases whose wanted values come from PyTorch, or for Philox from the algorithm in Python:
+`python tests/hlo/bless.py` (needs only torch).
 
 PyTorch computes everything in float64 (integers exactly); the case states the value, and whoever runs the case rounds
 it to the type of the result.
@@ -108,7 +109,7 @@ def case(name, op, attrs, args, wants, dtypes=None, result_dtypes=None, note="")
 
 
 def write(file, cases):
-    head = "// Written by tests/hlo/bless.py: the wanted values are PyTorch's.\n\n"
+    head = "// Written by tests/hlo/bless.py: it computes the wanted values.\n\n"
     (CASES / file).write_text(head + "\n".join(cases))
 
 
@@ -270,25 +271,46 @@ def attention():
     return cases
 
 
-# First words of Philox4x32-10 for key 0 and counters 0 and 1, of which the first block is the published known answer.
-def philox_blocks(key, counter, blocks):
-    out = []
-    for i in range(blocks):
-        c = counter + i
-        c = [c >> s & 0xFFFFFFFF for s in (0, 32, 64, 96)]
-        k = [key & 0xFFFFFFFF, key >> 32]
-        for _ in range(10):
-            p0, p1 = 0xD2511F53 * c[0], 0xCD9E8D57 * c[2]
-            c = [(p1 >> 32) ^ c[1] ^ k[0], p1 & 0xFFFFFFFF, (p0 >> 32) ^ c[3] ^ k[1], p0 & 0xFFFFFFFF]
-            k = [(k[0] + 0x9E3779B9) & 0xFFFFFFFF, (k[1] + 0xBB67AE85) & 0xFFFFFFFF]
-        out += c
-    return out
+def philox(counter, key):
+    """The block of a 128-bit counter, as four words; the algorithm of Salmon et al., SC11, in Python integers."""
+    c = [counter >> s & 0xFFFFFFFF for s in (0, 32, 64, 96)]
+    k = [key & 0xFFFFFFFF, key >> 32]
+    for _ in range(10):
+        p0, p1 = 0xD2511F53 * c[0], 0xCD9E8D57 * c[2]
+        c = [(p1 >> 32) ^ c[1] ^ k[0], p1 & 0xFFFFFFFF, (p0 >> 32) ^ c[3] ^ k[1], p0 & 0xFFFFFFFF]
+        k = [(k[0] + 0x9E3779B9) & 0xFFFFFFFF, (k[1] + 0xBB67AE85) & 0xFFFFFFFF]
+    return c
+
+
+# The known answers that Random123 publishes for Philox4x32-10: (counter, key, words).
+KNOWN = [
+    (0, 0, "6627e8d5 e169c58d bc57ac4c 9b00dbd8"),
+    (2**128 - 1, 2**64 - 1, "408f276d 41c83b0e a20bc7c6 6d5451fd"),
+    (0x0370734413198A2E85A308D3243F6A88, 0x299F31D0A4093822, "d16cfe09 94fdcceb 5001e420 24126ea1"),
+]
+
+
+def philoxes():
+    for counter, key, words in KNOWN:
+        assert philox(counter, key) == [int(w, 16) for w in words.split()]
+    cases = []
+    for name, seed, offset, shape in [
+        ("known_answer", 0, 0, (4,)),
+        ("key_and_counter", 0x299F31D0A4093822, 0x85A308D3243F6A88, (2, 3)),
+        ("counter_carries", 2**64 - 1, 2**64 - 2, (13,)),
+        ("empty", 1, 2, (0,)),
+        ("scalar", 1, 2, ()),
+    ]:
+        words = sum((philox(offset + i, seed) for i in range(4)), [])[: math.prod(shape)]
+        seeds = [torch.tensor(seed, dtype=torch.uint64), torch.tensor(offset, dtype=torch.uint64)]
+        cases.append(case(f"philox_{name}", "composite.philox", {}, seeds, [torch.tensor(words).reshape(shape)], None, ["ui32"]))
+    return cases
 
 
 def dropout():
     cases, seed, offset, p = [], 0x123456789ABCDEF0, (1 << 64) - 2, 0.4
     b, h, m, n = 1, 2, 3, 4
-    words = torch.tensor(philox_blocks(seed, offset, b * h * m * n // 4))
+    words = torch.tensor(sum((philox(offset + i, seed) for i in range(b * h * m * n // 4)), []))
     keep = ((words >> 8).double() * 2.0**-24 < 1 - p).reshape(b, h, m, n)
     q, k, v = leaf(b, h, m, 4), leaf(b, h, n, 4), leaf(b, h, n, 4)
     s = q @ k.transpose(-1, -2) * 0.5
@@ -400,6 +422,7 @@ def main():
     write("attention.txt", attention() + dropout())
     write("optim.txt", adam() + sgd())
     write("scan.txt", scans())
+    write("philox.txt", philoxes())
 
 
 if __name__ == "__main__":

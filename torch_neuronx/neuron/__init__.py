@@ -69,6 +69,9 @@ from torch_neuronx.neuron._stream import (
     stream,
 )
 
+# `torch.utils.checkpoint` saves the generators' state only where it finds this.
+_initialized = True
+
 __all__ = [
     "Event",
     "NeuronDeviceProperties",

@@ -27,8 +27,15 @@ class Stream(torch.Stream):
         super().wait_stream(stream)
 
 
-class Event(torch.Event):
-    """A point in a stream.
+class _EventType(type):
+    """Makes ``isinstance(e, torch.neuron.Event)`` true for the events that the class makes."""
+
+    def __instancecheck__(cls, instance) -> bool:
+        return isinstance(instance, torch.Event) and instance.device.type == "neuron"
+
+
+class Event(metaclass=_EventType):
+    """A point in a stream. Calling the class makes a ``torch.Event``, whose methods accept no subclass.
 
     Args:
         enable_timing: whether ``elapsed_time`` may be asked of it.
@@ -39,7 +46,7 @@ class Event(torch.Event):
     def __new__(cls, enable_timing=False, blocking=False, interprocess=False):
         if interprocess:
             raise NotImplementedError("events of neuron devices cannot be shared between processes")
-        return super().__new__(cls, device="neuron", enable_timing=enable_timing)
+        return torch.Event(device="neuron", enable_timing=enable_timing)
 
 
 class StreamContext:

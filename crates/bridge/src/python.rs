@@ -1,15 +1,16 @@
 //! The Python module `torch_neuronx._C`: what Python asks the core directly. Tensors never pass here.
 
 use std::collections::BTreeMap;
-use std::ffi::c_int;
+use std::ffi::{c_char, c_int, CStr};
 
 use pyo3::exceptions::{PyImportError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
+use pyo3::types::PyString;
 use tnrs_runtime::{BlockState, Runtime, Stat};
 use tnrs_softcore::SoftcoreDriver;
 
 extern "C" {
-    fn nshim_register() -> c_int;
+    fn nshim_register() -> *const c_char;
 }
 
 /// (current, peak, allocated, freed).
@@ -24,13 +25,14 @@ type SegmentTuple = (usize, usize, i64, Vec<BlockTuple>);
 fn init() -> PyResult<()> {
     let driver = SoftcoreDriver::new().map_err(|e| PyValueError::new_err(e.to_string()))?;
     Runtime::init(Box::new(driver));
-    // SAFETY: the runtime is up, and torch has been imported: this library links to it.
-    match unsafe { nshim_register() } {
-        0 => Ok(()),
-        _ => Err(PyImportError::new_err(
-            "PyTorch refused the registration of the neuron device; the reason is on standard error",
-        )),
-    }
+    // SAFETY: the runtime is up, and torch has been imported: this library links to it. The text is never freed.
+    let failure = unsafe {
+        let text = nshim_register();
+        (!text.is_null()).then(|| CStr::from_ptr(text).to_string_lossy())
+    };
+    failure.map_or(Ok(()), |why| {
+        Err(PyImportError::new_err(format!("PyTorch refused the registration of the neuron device: {why}")))
+    })
 }
 
 fn runtime() -> PyResult<&'static Runtime> {
@@ -162,7 +164,7 @@ fn flags() -> Vec<(&'static str, String, &'static str)> {
 pub fn stack() -> Option<String> {
     Python::try_attach(|py| {
         let frames = py.import("traceback")?.call_method0("format_stack")?;
-        let text: String = py.import("operator")?.call_method1("concat", ("", "")).and_then(|e| e.call_method1("join", (frames,)))?.extract()?;
+        let text: String = PyString::new(py, "").call_method1("join", (frames,))?.extract()?;
         Ok::<_, PyErr>(text)
     })
     .and_then(Result::ok)

@@ -60,7 +60,8 @@ fn build(op: &OpState, args: &[RawArg], key: &[u64], host: &mut dyn Host) -> Res
     let mut cx = context(op, args, metas.as_deref())?;
     let outcome =
         (op.row.rule)(&mut cx).map_err(|e| CallError::from_rule(e, &op.schema.name, &describe(args)))?;
-    Assembler::new(op, args, metas, cx, key.last().copied().unwrap_or(0)).finish(outcome, device)
+    let overlap = if op.has_writes { key.last().copied().unwrap_or(0) } else { 0 };
+    Assembler::new(op, args, metas, cx, overlap).finish(outcome, device)
 }
 
 /// All device tensors on one device, host tensors only as numbers.

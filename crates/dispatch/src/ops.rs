@@ -104,6 +104,8 @@ pub fn row_name(row: usize) -> &'static str {
 
 /// Declares an overload; the id is what [`crate::call()`] takes. Called once per overload, at registration.
 pub fn declare(row: usize, variant: Variant, schema: Schema) -> u32 {
+    // A row may itself be an `out=` overload (`aten::arange.start_out`).
+    let variant = if schema.out_args.iter().any(|&o| o) { Variant::Out } else { variant };
     make(rows()[row], variant, schema, false).id
 }
 

@@ -38,12 +38,7 @@ fn object(source: &str, case: &case::Case) -> String {
         })
         .collect();
     let module = stablehlo(&case.func).replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n");
-    format!(
-        r#"{{"name":"{source}:{}","only_interpret":{},"module":"{module}","runs":[{}]}}"#,
-        case.func.name,
-        case.only_interpret,
-        runs.join(",")
-    )
+    format!(r#"{{"name":"{source}:{}","module":"{module}","runs":[{}]}}"#, case.func.name, runs.join(","))
 }
 
 fn main() {

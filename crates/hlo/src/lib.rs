@@ -15,6 +15,7 @@ mod ir;
 mod literal;
 pub mod names;
 mod op;
+pub mod passes;
 mod reduction;
 pub mod text;
 mod verify;

@@ -150,7 +150,8 @@ pub enum Op {
     },
     /// `gather(operand, start_indices)`.
     Gather(Box<GatherDims>),
-    /// `scatter(operand, indices, updates)`.
+    /// `scatter(operand, indices, updates)`. No program may rely on a window that is partly out of range: StableHLO
+    /// drops its elements one by one, as the interpreter does, XLA drops it whole.
     Scatter {
         /// The body.
         kind: ScatterKind,

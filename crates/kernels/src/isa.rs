@@ -49,10 +49,7 @@ impl Isa {
 
     /// Every instruction set this processor can run, best first.
     pub fn available() -> Vec<Isa> {
-        [Isa::Avx512, Isa::Avx2, Isa::Portable]
-            .into_iter()
-            .filter(|i| i.is_available())
-            .collect()
+        [Isa::Avx512, Isa::Avx2, Isa::Portable].into_iter().filter(|i| i.is_available()).collect()
     }
 }
 

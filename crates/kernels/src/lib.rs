@@ -1,14 +1,19 @@
 //! CPU compute kernels over raw strided slices.
+
 pub mod attention;
 pub mod conv;
 pub mod copy;
 pub mod gemm;
 pub mod index;
 pub mod isa;
-pub mod pool;
-pub mod sort;
 pub mod math;
+pub mod optim;
 pub mod philox;
-pub mod tile;
+pub mod pool;
 pub mod reduce;
 pub mod rows;
+pub mod sort;
+pub mod tile;
+
+#[cfg(test)]
+mod testing;

@@ -317,3 +317,6 @@ pub fn sgd_step_on(isa: Isa, dtype: DType) -> Option<SgdFn> {
         _ => return None,
     })
 }
+
+#[cfg(test)]
+mod tests;

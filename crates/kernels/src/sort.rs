@@ -1,7 +1,5 @@
 //! Stable sorting of rows. NaN is the greatest value.
 
-use std::cmp::Ordering;
-
 use tnrs_types::DType;
 
 use crate::gemm::driver::Shared;
@@ -34,9 +32,7 @@ pub unsafe fn sort_rows(
     macro_rules! sort {
         ($t:ty) => {
             // SAFETY: the contract is the caller's.
-            unsafe {
-                typed::<$t>(pool, rows, len, descending, keys.cast(), values.cast(), indices)
-            }
+            unsafe { typed::<$t>(pool, rows, len, descending, keys.cast(), values.cast(), indices) }
         };
     }
     match dtype {
@@ -214,11 +210,11 @@ unsafe fn typed<T: Key>(
             let entries = std::slice::from_raw_parts_mut(a, len);
             let spare = std::slice::from_raw_parts_mut(a.add(len), len);
             if len <= MERGE {
-                entries.sort_by(|x, y| x.rank.cmp(&y.rank));
+                entries.sort_by_key(|e| e.rank);
             } else {
                 radix(entries, spare, T::BYTES);
             }
-            debug_assert!(entries.is_sorted_by(|x, y| x.rank.cmp(&y.rank) != Ordering::Greater));
+            debug_assert!(entries.is_sorted_by_key(|e| e.rank));
             for (i, e) in entries.iter().enumerate() {
                 if !values.ptr().is_null() {
                     *values.ptr().add(at + i) = *copy.add(e.at as usize);
@@ -264,6 +260,8 @@ fn radix(entries: &mut [Entry], spare: &mut [Entry], bytes: usize) {
 
 #[cfg(test)]
 mod tests {
+    use std::cmp::Ordering;
+
     use super::*;
     use proptest::prelude::*;
 
@@ -286,7 +284,11 @@ mod tests {
             let mut want: Vec<usize> = (0..len).collect();
             want.sort_by(|&a, &b| {
                 let o = order(row[a], row[b]);
-                if descending { o.reverse() } else { o }
+                if descending {
+                    o.reverse()
+                } else {
+                    o
+                }
             });
             for (i, &w) in want.iter().enumerate() {
                 assert_eq!(indices[r * len + i], w as i64);
@@ -345,7 +347,16 @@ mod tests {
             // SAFETY: one dense row; no indices wanted.
             unsafe {
                 let v = values.as_mut_ptr().cast();
-                sort_rows(&Pool::new(1), dtype, 1, bits.len(), false, bits.as_ptr().cast(), v, std::ptr::null_mut());
+                sort_rows(
+                    &Pool::new(1),
+                    dtype,
+                    1,
+                    bits.len(),
+                    false,
+                    bits.as_ptr().cast(),
+                    v,
+                    std::ptr::null_mut(),
+                );
             }
             let mut want = bits.clone();
             want.sort_by(|&a, &b| order(widen(a), widen(b)));

@@ -55,10 +55,7 @@ impl<'m> Operand<'m> for f64 {
 impl Ctx {
     /// Runs `f` with the builder in expression notation; an error of any step is the result.
     pub fn math<R>(&mut self, f: impl for<'m> FnOnce(&'m Math) -> R) -> Result<R, LowerError> {
-        let math = Math {
-            b: RefCell::new(std::mem::take(&mut self.b)),
-            error: RefCell::new(None),
-        };
+        let math = Math { b: RefCell::new(std::mem::take(&mut self.b)), error: RefCell::new(None) };
         let r = f(&math);
         self.b = math.b.into_inner();
         match math.error.into_inner() {
@@ -249,19 +246,12 @@ impl<'m> Expr<'m> {
     /// `self` where the predicate holds: `pred.select(on_true, on_false)`.
     pub fn select(self, t: impl Operand<'m>, f: impl Operand<'m>) -> Expr<'m> {
         let Some(like) = t.expr().or(f.expr()) else {
-            self.m.fail(HloError::Unsupported {
-                op: "select",
-                detail: "two numbers".into(),
-            });
+            self.m.fail(HloError::Unsupported { op: "select", detail: "two numbers".into() });
             return self;
         };
         let (t, f) = (t.like(like), f.like(like));
         let dims = broadcast_sizes(&self.dims(), &broadcast_sizes(&t.dims(), &f.dims()));
-        let (p, t, f) = (
-            self.broadcast(&dims),
-            t.broadcast(&dims),
-            f.broadcast(&dims),
-        );
+        let (p, t, f) = (self.broadcast(&dims), t.broadcast(&dims), f.broadcast(&dims));
         t.with(|b, _| b.select(p.v, t.v, f.v))
     }
     /// Elementwise function.
@@ -296,6 +286,7 @@ impl<'m> Expr<'m> {
 
 macro_rules! unaries {
     ($($(#[$doc:meta])* $name:ident = $kind:ident;)*) => {
+        #[allow(clippy::should_implement_trait, reason = "named as in StableHLO, like those without an operator")]
         impl<'m> Expr<'m> {
             $($(#[$doc])* pub fn $name(self) -> Expr<'m> { self.unary(UnaryKind::$kind) })*
         }
@@ -380,6 +371,7 @@ unaries! {
 
 macro_rules! binaries {
     ($($(#[$doc:meta])* $name:ident = $kind:ident;)*) => {
+        #[allow(clippy::should_implement_trait, reason = "named as in StableHLO, like those without an operator")]
         impl<'m> Expr<'m> {
             $($(#[$doc])* pub fn $name(self, y: impl Operand<'m>) -> Expr<'m> { self.binary(BinaryKind::$kind, y) })*
         }

@@ -44,7 +44,6 @@ impl Domain {
     }
 }
 
-
 impl Ctx {
     /// PyTorch's promoted type of the tensor and number arguments at these positions (absent ones do not count).
     pub fn promoted(&self, args: &[usize]) -> Result<DType, LowerError> {
@@ -78,12 +77,7 @@ impl Ctx {
 
     /// The tensor or number at a position, promoted to `common` and then in `compute`, with its own sizes (rank 0 for
     /// numbers). Numbers convert straight to `compute`, so that a Python number is not rounded to bf16 first.
-    pub fn operand(
-        &mut self,
-        i: usize,
-        common: DType,
-        compute: DType,
-    ) -> Result<Value, LowerError> {
+    pub fn operand(&mut self, i: usize, common: DType, compute: DType) -> Result<Value, LowerError> {
         match self.args.get(i) {
             Some(Arg::Tensor(t)) => {
                 let t = t.clone();
@@ -94,17 +88,8 @@ impl Ctx {
     }
 
     /// As [`Ctx::operand`], for a tensor.
-    pub fn tensor_operand(
-        &mut self,
-        t: &Tensor,
-        common: DType,
-        compute: DType,
-    ) -> Result<Value, LowerError> {
-        let v = if t.wrapped {
-            t.value
-        } else {
-            self.cast(t.value, common)?
-        };
+    pub fn tensor_operand(&mut self, t: &Tensor, common: DType, compute: DType) -> Result<Value, LowerError> {
+        let v = if t.wrapped { t.value } else { self.cast(t.value, common)? };
         self.cast(v, compute)
     }
 
@@ -167,16 +152,15 @@ impl Ctx {
     /// The value of a number that is in the key (declared with [`crate::Row::stat`]).
     pub fn known(&self, i: usize) -> Result<Scalar, LowerError> {
         match self.args.get(i) {
-            Some(Arg::Scalar(s)) => s
-                .known
-                .ok_or_else(|| LowerError::runtime(format!("{}: argument {i} not static", self.op))),
+            Some(Arg::Scalar(s)) => {
+                s.known.ok_or_else(|| LowerError::runtime(format!("{}: argument {i} not static", self.op)))
+            }
             Some(Arg::Int(v)) => Ok(Scalar::Int(*v)),
             Some(Arg::Float(v)) => Ok(Scalar::Float(*v)),
             Some(Arg::Bool(v)) => Ok(Scalar::Bool(*v)),
-            other => Err(LowerError::runtime(format!(
-                "{}: argument {i} must be a number, got {other:?}",
-                self.op
-            ))),
+            other => {
+                Err(LowerError::runtime(format!("{}: argument {i} must be a number, got {other:?}", self.op)))
+            }
         }
     }
 

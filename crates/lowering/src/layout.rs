@@ -8,12 +8,6 @@ use tnrs_types::{DType, Dims, Scalar};
 
 use crate::expr::{Expr, Math};
 
-/// A dim as an index: negative counts from the end; rank 0 counts as rank 1.
-pub(crate) fn wrap(dim: i64, rank: usize) -> usize {
-    let rank = rank.max(1) as i64;
-    (if dim < 0 { dim + rank } else { dim }).clamp(0, rank - 1) as usize
-}
-
 /// All dims except `dim`.
 pub(crate) fn others(dim: usize, rank: usize) -> Dims {
     (0..rank as i64).filter(|&d| d != dim as i64).collect()

@@ -1,8 +1,8 @@
 //! The runtime: a caching allocator, streams, events, pinned memory and launches over any driver.
 //!
 //! An executable is opaque here: this crate knows neither hlo nor ATen. The concurrency rules stand at the top of
-//! the modules that hold shared state: `stream`, `mark`, `alloc`, `pinned`. Locks are leaves: no code holds two,
-//! except that a stream starts its worker under its own lock.
+//! the modules that hold shared state: `stream`, `mark`, `alloc`, `pinned`. No code holds two locks,
+//! except that memory asks marks whether they are complete, and a stream starts its worker, under their own.
 mod alloc;
 mod current;
 mod error;

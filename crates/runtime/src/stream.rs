@@ -1,13 +1,13 @@
 //! A stream: an in-order queue of one device, with a worker thread that starts when it is first needed.
 //!
 //! # Rules
-//! 1. `state` is 0 when the stream is idle. [`RUN`] is held by whoever runs entries: a caller (inline) or the
-//!    worker. [`QUEUED`] says that entries are in `inner.entries` or in the worker's hand.
+//! 1. `state` is 0 when the stream is idle. [`RUN`] is held by whoever runs entries: a caller (inline), the
+//!    worker, or a caller that helps it. [`QUEUED`] says that entries are in `inner.entries` or being run from there.
 //! 2. A caller may take [`RUN`] only by changing `state` from 0, and gives it back by changing it from `RUN` to 0.
 //!    So inline work runs only when every earlier entry has been handed to the driver.
 //! 3. Every other change of `state` happens under the lock of `inner`.
-//! 4. [`QUEUED`] is set with the push that makes `entries` non-empty, and cleared by the worker together with its
-//!    `RUN`, when it finds `entries` empty. While it is set nobody enters inline, so entries cannot overtake.
+//! 4. [`QUEUED`] is set with the push that makes `entries` non-empty, and cleared together with `RUN`
+//!    by who ran the last entry and finds `entries` empty. While it is set nobody enters inline, so entries cannot overtake.
 //! 5. `lane` is touched only while holding [`RUN`]. `RUN` is taken with Acquire and given back with Release.
 //! 6. Under the lock, [`RUN`] may be taken when `QUEUED` is set and `RUN` is not: by the worker, and by a caller
 //!    that waits for an entry and need not wait for the worker to wake. Who gives `RUN` back and leaves entries

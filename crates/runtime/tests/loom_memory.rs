@@ -1,4 +1,4 @@
-//! Every interleaving (up to two preemptions) of memory that moves between streams and threads.
+//! Every interleaving (up to three preemptions) of memory that moves between streams and threads.
 //! Run with `RUSTFLAGS="--cfg loom" cargo test --release -p tnrs-runtime --test loom_memory`.
 #![cfg(loom)]
 use loom::cell::UnsafeCell;
@@ -14,7 +14,7 @@ const SLOW: u64 = 1_000_000;
 
 fn model(body: impl Fn() + Sync + Send + 'static) {
     let mut builder = loom::model::Builder::new();
-    builder.preemption_bound = Some(2);
+    builder.preemption_bound = Some(3);
     builder.check(body);
 }
 

@@ -68,7 +68,7 @@ impl Digits {
 /// Inline work, queued work and work of another thread exclude each other, and each thread's order is kept.
 #[test]
 fn inline_and_queued_work_exclude_each_other() {
-    model(3, || {
+    model(4, || {
         let (rt, digits) = (runtime(), Digits::new());
         let other = {
             let (rt, digits) = (rt.clone(), digits.clone());
@@ -85,7 +85,7 @@ fn inline_and_queued_work_exclude_each_other() {
 /// A stream that waits for an event sees what the other stream did before it, and nobody hangs.
 #[test]
 fn an_event_orders_two_streams() {
-    model(2, || {
+    model(3, || {
         let (rt, digits) = (runtime(), Digits::new());
         let event = Event::new(false);
         launch(&rt, 0, &digits.program(SLOW, 1));
@@ -100,7 +100,7 @@ fn an_event_orders_two_streams() {
 /// An event that one thread records while another waits for it is either unrecorded or ordering.
 #[test]
 fn recording_and_blocking_race_without_harm() {
-    model(2, || {
+    model(3, || {
         let (rt, event) = (runtime(), Arc::new(Event::new(false)));
         let recorder = {
             let (rt, event) = (rt.clone(), event.clone());
@@ -114,10 +114,33 @@ fn recording_and_blocking_race_without_harm() {
     });
 }
 
+/// A thread that synchronises may run entries itself; what it leaves behind, the worker runs.
+#[test]
+fn a_helping_thread_hands_over() {
+    model(2, || {
+        let (rt, digits) = (runtime(), Digits::new());
+        launch(&rt, 0, &digits.program(SLOW, 1));
+        let other = {
+            let (rt, digits) = (rt.clone(), digits.clone());
+            loom::thread::spawn(move || {
+                let event = Event::new(false);
+                launch(&rt, 0, &digits.program(SLOW, 2));
+                rt.record_event(&event, 0, 0).unwrap();
+                rt.block_on_event(&event, 0, 1).unwrap();
+            })
+        };
+        rt.sync_stream(0, 0).unwrap();
+        other.join().unwrap();
+        // Waits for stream 0 through stream 1, which nobody helps.
+        rt.sync_stream(0, 1).unwrap();
+        assert_eq!(digits.read(), 12);
+    });
+}
+
 /// A full stream (2 entries under loom) wakes the submitter that waits for space.
 #[test]
 fn a_full_stream_lets_its_submitter_go_on() {
-    model(2, || {
+    model(3, || {
         let (rt, digits) = (runtime(), Digits::new());
         for digit in 1..=4 {
             launch(&rt, 0, &digits.program(SLOW, digit));
@@ -130,7 +153,7 @@ fn a_full_stream_lets_its_submitter_go_on() {
 /// Of two threads that synchronise, exactly one gets the fault.
 #[test]
 fn a_fault_is_returned_once() {
-    model(2, || {
+    model(3, || {
         let rt = runtime();
         let bad = HostExecutable::shared("loom::fault", SLOW, |_| Err(Fault::Device("lost".into())));
         launch(&rt, 0, &bad);

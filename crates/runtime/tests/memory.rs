@@ -206,6 +206,25 @@ fn record_stream_defers_reuse() {
 }
 
 #[test]
+fn a_long_deferral_does_not_disturb_the_bins() {
+    let (rt, _) = runtime(GIB);
+    let door = Door::default();
+    let (used, small, other) = (alloc(&rt, 0, 700), alloc(&rt, 0, 100), alloc(&rt, 0, 3000));
+    launch(&rt, 1, &door.program());
+    // SAFETY: the block is live.
+    unsafe { rt.record_stream(used.ctx, 1) };
+    for block in [used, small, other] {
+        free(&rt, block);
+    }
+    assert_eq!(alloc(&rt, 0, 100).ptr, small.ptr);
+    let blocks = rt.snapshot(0).remove(0).blocks;
+    let state = |block: Block| blocks.iter().find(|b| b.address == block.ptr as usize).map(|b| b.state);
+    assert_eq!(state(used), Some(BlockState::Deferred));
+    assert_eq!(state(other), Some(BlockState::Binned));
+    door.open();
+}
+
+#[test]
 fn exhaustion_waits_for_blocks_that_another_stream_uses() {
     let (rt, _) = runtime(64 * MIB);
     let block = alloc(&rt, 0, 40 * MIB);

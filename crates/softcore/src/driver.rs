@@ -49,28 +49,18 @@ impl SoftcoreDriver {
             },
             None => physical() / 4 * 3 / count,
         };
-        Ok(SoftcoreDriver {
-            cores: (0..count).map(|_| Hbm::new(total)).collect(),
-        })
+        Ok(SoftcoreDriver { cores: (0..count).map(|_| Hbm::new(total)).collect() })
     }
 }
 
 fn config(flag: &Flag, value: &str, reason: &str) -> ConfigError {
-    ConfigError {
-        name: flag.name,
-        value: value.to_owned(),
-        reason: reason.to_owned(),
-    }
+    ConfigError { name: flag.name, value: value.to_owned(), reason: reason.to_owned() }
 }
 
 fn number(text: &str) -> Result<usize, ConfigError> {
     match text.trim().parse::<usize>() {
         Ok(n) if (1..=1024).contains(&n) => Ok(n),
-        _ => Err(config(
-            &flags::NUM_CORES,
-            text,
-            "expected a number of cores from 1 to 1024",
-        )),
+        _ => Err(config(&flags::NUM_CORES, text, "expected a number of cores from 1 to 1024")),
     }
 }
 
@@ -82,9 +72,7 @@ fn visible(text: &str) -> Result<usize, ConfigError> {
     for part in text.split(',') {
         let (lo, hi) = part.split_once('-').unwrap_or((part, part));
         let (Ok(lo), Ok(hi)) = (lo.trim().parse::<usize>(), hi.trim().parse::<usize>()) else {
-            return Err(bad(
-                "expected core numbers such as `0`, `0,1` or `0-3`",
-            ));
+            return Err(bad("expected core numbers such as `0`, `0,1` or `0-3`"));
         };
         if hi < lo || hi - lo >= 1024 || next.is_some_and(|n| n != lo) {
             return Err(bad("core numbers must rise without gaps"));
@@ -107,11 +95,7 @@ impl Driver for SoftcoreDriver {
     }
     fn properties(&self, device: usize) -> DeviceProps {
         DeviceProps {
-            name: format!(
-                "softcore ({:?}, {} threads)",
-                isa::current(),
-                self.threads()
-            ),
+            name: format!("softcore ({:?}, {} threads)", isa::current(), self.threads()),
             total_memory: self.cores[device].total,
             cores: self.threads(),
             capability: (3, 0),
@@ -128,10 +112,7 @@ impl Driver for SoftcoreDriver {
         unsafe { self.cores[device].unmap(ptr, bytes) }
     }
     fn queue(&self, _device: usize) -> Box<dyn Queue> {
-        Box::new(InlineQueue {
-            origin: origin(),
-            sticky: None,
-        })
+        Box::new(InlineQueue { origin: origin(), sticky: None })
     }
     fn threads(&self) -> usize {
         pool::global().threads()
@@ -232,12 +213,7 @@ mod tests {
         let d = SoftcoreDriver::with_settings(Some("2-3"), Some("7"), Some("64M")).unwrap();
         assert_eq!(d.device_count(), 2);
         assert_eq!(d.properties(1).total_memory, 64 << 20);
-        assert_eq!(
-            SoftcoreDriver::with_settings(None, None, None)
-                .unwrap()
-                .device_count(),
-            2
-        );
+        assert_eq!(SoftcoreDriver::with_settings(None, None, None).unwrap().device_count(), 2);
         for (n, hbm) in [("0", None), ("x", None), ("2", Some("12Q")), ("2", Some("0"))] {
             assert!(SoftcoreDriver::with_settings(None, Some(n), hbm).is_err());
         }

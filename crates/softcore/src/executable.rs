@@ -3,8 +3,8 @@
 use std::mem::MaybeUninit;
 use std::sync::Arc;
 
-use tnrs_hal::{Arg, Executable, Fault};
 use smallvec::SmallVec;
+use tnrs_hal::{Arg, Executable, Fault};
 use tnrs_hlo::{Builder, Func, Instr, Op, TensorType, Value};
 
 use crate::plan::{self, BufKind, Outline};
@@ -28,21 +28,16 @@ struct Plan {
 pub fn compile(f: &Func, spec: &CompileSpec) -> Result<Arc<dyn Executable>, CompileError> {
     check(f, spec)?;
     let mut inlined = None;
-    while let g = inlined.as_ref().unwrap_or(f) {
+    let f = loop {
+        let g = inlined.as_ref().unwrap_or(f);
         if !g.instrs.iter().any(|i| decomposes(g, i)) {
-            break;
+            break g;
         }
         inlined = Some(inline(g)?);
-    }
-    let f = inlined.as_ref().unwrap_or(f);
+    };
     let outline = plan::plan(f, spec)?;
     let cost = outline.steps.iter().map(|s| s.cost_ns()).sum::<u64>() + 20;
-    Ok(Arc::new(Plan {
-        name: f.name.as_str().into(),
-        outline,
-        params: f.params.len(),
-        cost,
-    }))
+    Ok(Arc::new(Plan { name: f.name.as_str().into(), outline, params: f.params.len(), cost }))
 }
 
 fn decomposes(f: &Func, instr: &Instr) -> bool {
@@ -60,10 +55,8 @@ fn inline(f: &Func) -> Result<Func, CompileError> {
         map[p.index()] = b.param(f.ty(p).clone());
     }
     for instr in &f.instrs {
-        let operands: SmallVec<[Value; 8]> =
-            instr.operands.iter().map(|v| map[v.index()]).collect();
-        let types: SmallVec<[TensorType; 4]> =
-            instr.results.iter().map(|&r| f.ty(r).clone()).collect();
+        let operands: SmallVec<[Value; 8]> = instr.operands.iter().map(|v| map[v.index()]).collect();
+        let types: SmallVec<[TensorType; 4]> = instr.results.iter().map(|&r| f.ty(r).clone()).collect();
         let results = match &instr.op {
             Op::Composite(c) if decomposes(f, instr) => c.decompose(&mut b, &operands, &types)?,
             op => b.push(op.clone(), &operands, &types),
@@ -78,12 +71,7 @@ fn inline(f: &Func) -> Result<Func, CompileError> {
 
 /// Checks that `spec` speaks about the parameters and results that the function has.
 fn check(f: &Func, spec: &CompileSpec) -> Result<(), CompileError> {
-    let fail = |detail: String| {
-        Err(CompileError::Spec {
-            func: f.name.clone(),
-            detail,
-        })
-    };
+    let fail = |detail: String| Err(CompileError::Spec { func: f.name.clone(), detail });
     if spec.params.len() != f.params.len() || spec.results.len() != f.results.len() {
         return fail(format!(
             "{} parameters and {} results, but specifications for {} and {}",
@@ -99,9 +87,7 @@ fn check(f: &Func, spec: &CompileSpec) -> Result<(), CompileError> {
             ParamSpec::Scalar if ty.rank() != 0 => {
                 return fail(format!("parameter {i} of rank {} as a scalar", ty.rank()))
             }
-            ParamSpec::Tensor { strides }
-                if strides.len() != ty.rank() || strides.iter().any(|&s| s < 0) =>
-            {
+            ParamSpec::Tensor { strides } if strides.len() != ty.rank() || strides.iter().any(|&s| s < 0) => {
                 return fail(format!(
                     "strides {:?} of parameter {i} of sizes {:?}",
                     strides.as_slice(),
@@ -166,9 +152,7 @@ impl Plan {
             bases[i].write(base);
         }
         // SAFETY: the loop wrote the first `bufs.len()` entries.
-        let bases = unsafe {
-            std::slice::from_raw_parts(bases.as_ptr().cast::<*mut u8>(), o.bufs.len())
-        };
+        let bases = unsafe { std::slice::from_raw_parts(bases.as_ptr().cast::<*mut u8>(), o.bufs.len()) };
         let cx = Cx::new(bases);
         for step in &o.steps {
             // SAFETY: the caller's promise for arguments and workspace; the planner keeps temporaries within the

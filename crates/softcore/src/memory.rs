@@ -15,25 +15,17 @@ pub(crate) struct Hbm {
 
 impl Hbm {
     pub fn new(total: usize) -> Self {
-        Hbm {
-            total,
-            used: AtomicUsize::new(0),
-        }
+        Hbm { total, used: AtomicUsize::new(0) }
     }
 
     /// Maps `bytes` of zeroed memory, page aligned; huge-page aligned from 2 MiB on.
     pub fn map(&self, bytes: usize) -> Result<*mut u8, MemoryError> {
         let fail = |reason: String| Err(MemoryError { bytes, reason });
-        let claimed = self
-            .used
-            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |used| {
-                used.checked_add(bytes).filter(|&u| u <= self.total)
-            });
+        let claimed = self.used.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |used| {
+            used.checked_add(bytes).filter(|&u| u <= self.total)
+        });
         if let Err(used) = claimed {
-            return fail(format!(
-                "the core has {} bytes, of which {used} are in use",
-                self.total
-            ));
+            return fail(format!("the core has {} bytes, of which {used} are in use", self.total));
         }
         let slack = if bytes >= HUGE { HUGE } else { 0 };
         // SAFETY: an anonymous private mapping at an address of the system's choice touches no existing memory.
@@ -90,12 +82,7 @@ fn page_round(bytes: usize) -> usize {
 /// Bytes of physical memory of the machine.
 pub(crate) fn physical() -> usize {
     // SAFETY: sysconf reads system constants and has no preconditions.
-    let (pages, size) = unsafe {
-        (
-            libc::sysconf(libc::_SC_PHYS_PAGES),
-            libc::sysconf(libc::_SC_PAGESIZE),
-        )
-    };
+    let (pages, size) = unsafe { (libc::sysconf(libc::_SC_PHYS_PAGES), libc::sysconf(libc::_SC_PAGESIZE)) };
     (pages.max(0) as usize).saturating_mul(size.max(0) as usize)
 }
 

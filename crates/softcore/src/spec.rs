@@ -28,11 +28,7 @@ pub struct ResultSpec {
 impl ResultSpec {
     /// A fresh row-major result.
     pub fn dense(dims: &[i64]) -> Self {
-        ResultSpec {
-            strides: contiguous_strides(dims),
-            alias: None,
-            overlap: false,
-        }
+        ResultSpec { strides: contiguous_strides(dims), alias: None, overlap: false }
     }
 }
 
@@ -52,15 +48,9 @@ impl CompileSpec {
             params: f
                 .params
                 .iter()
-                .map(|&v| ParamSpec::Tensor {
-                    strides: contiguous_strides(&f.ty(v).dims),
-                })
+                .map(|&v| ParamSpec::Tensor { strides: contiguous_strides(&f.ty(v).dims) })
                 .collect(),
-            results: f
-                .results
-                .iter()
-                .map(|&v| ResultSpec::dense(&f.ty(v).dims))
-                .collect(),
+            results: f.results.iter().map(|&v| ResultSpec::dense(&f.ty(v).dims)).collect(),
         }
     }
 }

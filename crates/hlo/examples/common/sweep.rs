@@ -1,5 +1,7 @@
-//! One function for each elementwise op, conversion and reduction and each element type that it accepts, on fixed
-//! operands.
+//! One function for each elementwise op, conversion, reduction and sort, with a result for each element type that the
+//! op accepts, on fixed operands.
+
+use std::collections::BTreeMap;
 
 use tnrs_hlo::text::case::Case;
 use tnrs_hlo::{
@@ -42,26 +44,39 @@ fn pattern(kind: UnaryKind) -> [f64; 8] {
     }
 }
 
-/// A case, unless the op does not accept the type.
-fn case(
-    name: String,
-    args: &[Literal],
-    body: impl FnOnce(&mut Builder, &[Value]) -> Result<Value, HloError>,
-) -> Option<Case> {
-    let mut b = Builder::new(&name);
-    let params: Vec<Value> = args.iter().map(|a| b.param(a.ty().clone())).collect();
-    let result = body(&mut b, &params).ok()?;
-    Some(Case { func: b.finish(&[result]), only_interpret: false, runs: vec![(args.to_vec(), vec![])] })
+/// Functions by name, in the making.
+#[derive(Default)]
+struct Groups(BTreeMap<String, (Builder, Vec<Literal>, Vec<Value>)>);
+
+impl Groups {
+    /// Adds the op on these operands as one more result of a function, unless the op does not accept their type.
+    fn add(
+        &mut self,
+        name: String,
+        args: &[Literal],
+        body: impl Fn(&mut Builder, &[Value]) -> Result<Value, HloError>,
+    ) {
+        let apply = |b: &mut Builder| {
+            let params: Vec<Value> = args.iter().map(|a| b.param(a.ty().clone())).collect();
+            body(b, &params)
+        };
+        if apply(&mut Builder::new("probe")).is_err() {
+            return;
+        }
+        let fresh = || (Builder::new(&name), vec![], vec![]);
+        let (b, all, results) = self.0.entry(name.clone()).or_insert_with(fresh);
+        all.extend_from_slice(args);
+        results.extend(apply(b));
+    }
 }
 
 /// All of them.
 pub fn cases() -> Vec<Case> {
-    let mut all = vec![];
+    let mut all = Groups::default();
     for &d in DType::ALL {
-        let name = d.hlo_name();
         for (kind, op) in names::UNARY {
             let x = operand(d, pattern(*kind));
-            all.extend(case(format!("{op}_{name}"), &[x], |b, x| b.unary(*kind, x[0])));
+            all.add((*op).to_owned(), &[x], |b, x| b.unary(*kind, x[0]));
         }
         let (x, y) = (operand(d, FIRST), operand(d, SECOND));
         let pair = [x.clone(), y.clone()];
@@ -72,25 +87,26 @@ pub fn cases() -> Vec<Case> {
             } else {
                 pair.clone()
             };
-            all.extend(case(format!("{op}_{name}"), &pair, |b, x| b.binary(*kind, x[0], x[1])));
+            all.add((*op).to_owned(), &pair, |b, x| b.binary(*kind, x[0], x[1]));
         }
         for (dir, op) in names::COMPARE {
-            all.extend(case(format!("compare_{op}_{name}"), &pair, |b, x| b.compare(*dir, x[0], x[1])));
+            all.add(format!("compare_{op}"), &pair, |b, x| b.compare(*dir, x[0], x[1]));
         }
         for &to in DType::ALL {
-            let text = format!("convert_{name}_{}", to.hlo_name());
-            all.extend(case(text, &pair[..1], |b, x| b.convert(x[0], to)));
+            all.add(format!("convert_to_{}", to.hlo_name()), &pair[..1], |b, x| b.convert(x[0], to));
         }
         for (kind, op) in names::REDUCE {
             // Products of many elements leave the range of the 8-bit floats.
             let x = if *kind == ReduceKind::Multiply { operand(d, UNIT) } else { x.clone() };
-            all.extend(case(format!("reduce_{op}_{name}"), &[x], |b, x| b.reduce(*kind, x[0], &[0])));
+            all.add(format!("reduce_{op}"), &[x], |b, x| b.reduce(*kind, x[0], &[0]));
         }
         for descending in [false, true] {
-            all.extend(case(format!("sort_{descending}_{name}"), &pair[..1], |b, x| {
-                Ok(b.sort(x, 0, descending)?[0])
-            }));
+            all.add(format!("sort_{descending}"), &pair[..1], |b, x| Ok(b.sort(x, 0, descending)?[0]));
         }
     }
-    all
+    let done = |(b, args, results): (Builder, Vec<Literal>, Vec<Value>)| Case {
+        func: b.finish(&results),
+        runs: vec![(args, vec![])],
+    };
+    all.0.into_values().map(done).collect()
 }

@@ -55,7 +55,7 @@ pub fn reduce_keep(b: &mut Builder, kind: ReduceKind, x: Value, dims: &[i64]) ->
     b.reshape(reduced, &kept)
 }
 
-/// Mean over dims that stay with size 1, as the sum times the reciprocal of the count.
+/// Mean over dims that stay with size 1.
 pub fn mean_keep(b: &mut Builder, x: Value, dims: &[i64]) -> One {
     let count: i64 = dims.iter().map(|&d| b.ty(x).dims[d as usize]).product();
     let sum = reduce_keep(b, ReduceKind::Add, x, dims)?;

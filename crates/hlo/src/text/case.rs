@@ -10,8 +10,6 @@
 //! args [1, 2] 0.5
 //! want [1.5, 2.5]
 //! ```
-//! A line `only interpret` before the first run says that executors other than the reference interpreter may differ;
-//! the comment beside it says why.
 
 use super::attr::Attr;
 use super::lexer::{Lexer, Token};
@@ -24,8 +22,6 @@ use crate::{Func, Literal, TensorType};
 pub struct Case {
     /// The function; its name is the case's.
     pub func: Func,
-    /// Only the reference interpreter has to agree.
-    pub only_interpret: bool,
     /// Arguments and wanted results of each run.
     pub runs: Vec<(Vec<Literal>, Vec<Literal>)>,
 }
@@ -36,11 +32,6 @@ pub fn parse(text: &str) -> Result<Vec<Case>, ParseError> {
     let mut cases = Vec::new();
     while l.peek() != Token::End {
         let func = function(&mut l)?;
-        let only_interpret = l.peek() == Token::Word("only");
-        if only_interpret {
-            l.next();
-            l.keyword("interpret")?;
-        }
         let params: Vec<TensorType> = func.params.iter().map(|v| func.ty(*v).clone()).collect();
         let results: Vec<TensorType> = func.results.iter().map(|v| func.ty(*v).clone()).collect();
         let mut runs = Vec::new();
@@ -53,7 +44,7 @@ pub fn parse(text: &str) -> Result<Vec<Case>, ParseError> {
         if runs.is_empty() {
             return Err(l.error(format!("case {} has no run", func.name)));
         }
-        cases.push(Case { func, only_interpret, runs });
+        cases.push(Case { func, runs });
     }
     Ok(cases)
 }

@@ -1,16 +1,45 @@
 //! Convolution as a matrix multiplication whose right operand is packed straight from the input.
 mod desc;
+mod driver;
+mod pack;
+mod plain;
+#[cfg(test)]
+mod tests;
+mod window;
+
+use tnrs_types::DType;
 
 pub use desc::{ConvDesc, ConvPtrs};
 
+use crate::gemm::kernel::Core;
+use crate::isa;
 use crate::pool::Pool;
 
-/// Runs the convolution that `desc` describes.
+/// Runs the convolution that `desc` describes. Both kinds of groups may not be above 1 at one time, and bool and
+/// 8-bit floats are not types of this operation.
 ///
 /// # Safety
 /// Every pointer must be valid for the elements that the sizes and strides of `desc` reach; the output must not
 /// overlap the operands.
 pub unsafe fn conv(pool: &Pool, desc: &ConvDesc, ptrs: &ConvPtrs) {
-    let _ = (pool, desc, ptrs);
-    unimplemented!()
+    // SAFETY: the contract is the caller's.
+    unsafe {
+        match desc.dtype {
+            DType::F32 | DType::BF16 | DType::F16 => {
+                driver::run(pool, &Core::new(isa::current(), desc.dtype, true), desc, ptrs);
+            }
+            DType::F64 => plain::run::<f64>(pool, desc, ptrs),
+            DType::C64 => plain::run::<::gemm::c32>(pool, desc, ptrs),
+            DType::C128 => plain::run::<::gemm::c64>(pool, desc, ptrs),
+            DType::U8 => plain::run::<u8>(pool, desc, ptrs),
+            DType::I8 => plain::run::<i8>(pool, desc, ptrs),
+            DType::U16 => plain::run::<u16>(pool, desc, ptrs),
+            DType::I16 => plain::run::<i16>(pool, desc, ptrs),
+            DType::U32 => plain::run::<u32>(pool, desc, ptrs),
+            DType::I32 => plain::run::<i32>(pool, desc, ptrs),
+            DType::U64 => plain::run::<u64>(pool, desc, ptrs),
+            DType::I64 => plain::run::<i64>(pool, desc, ptrs),
+            other => unreachable!("convolution has no form for {other:?}"),
+        }
+    }
 }

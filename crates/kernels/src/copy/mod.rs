@@ -2,7 +2,7 @@
 mod plan;
 #[cfg(test)]
 mod tests;
-mod transpose;
+pub(crate) mod transpose;
 
 use crate::gemm::driver::Shared;
 use crate::isa::{self, Isa};

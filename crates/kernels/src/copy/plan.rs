@@ -8,12 +8,7 @@ pub(super) enum Inner {
     /// `n` elements.
     Row { n: usize, dst: isize, src: isize },
     /// `dst[r·dst + c] = src[c·src + r]`: rows of the destination are columns of the source.
-    Transpose {
-        rows: usize,
-        cols: usize,
-        dst: isize,
-        src: isize,
-    },
+    Transpose { rows: usize, cols: usize, dst: isize, src: isize },
 }
 
 /// A dim with its strides.
@@ -38,11 +33,7 @@ impl Plan {
         }
         let mut all: SmallVec<[Dim; 6]> = (0..dims.len())
             .filter(|&i| dims[i] != 1)
-            .map(|i| Dim {
-                n: dims[i] as usize,
-                dst: dst[i] as isize,
-                src: src[i] as isize,
-            })
+            .map(|i| Dim { n: dims[i] as usize, dst: dst[i] as isize, src: src[i] as isize })
             .collect();
         // Largest destination stride first, so that writes go forward.
         all.sort_by_key(|d| std::cmp::Reverse((d.dst.unsigned_abs(), d.src.unsigned_abs())));
@@ -56,20 +47,11 @@ impl Plan {
             }
         }
         let last = outer.pop().unwrap_or(Dim { n: 1, dst: 1, src: 1 });
-        let mut inner = Inner::Row {
-            n: last.n,
-            dst: last.dst,
-            src: last.src,
-        };
+        let mut inner = Inner::Row { n: last.n, dst: last.dst, src: last.src };
         if last.dst == 1 && last.src != 1 && last.src != 0 && last.n >= 4 {
             if let Some(i) = outer.iter().position(|d| d.src == 1 && d.n >= 4) {
                 let rows = outer.remove(i);
-                inner = Inner::Transpose {
-                    rows: rows.n,
-                    cols: last.n,
-                    dst: rows.dst,
-                    src: last.src,
-                };
+                inner = Inner::Transpose { rows: rows.n, cols: last.n, dst: rows.dst, src: last.src };
             }
         }
         Some(Plan { outer, inner })

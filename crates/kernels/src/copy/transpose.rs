@@ -6,7 +6,7 @@ use crate::isa::Isa;
 ///
 /// # Safety
 /// The block must be valid at both addresses.
-pub(super) unsafe fn transpose(
+pub(crate) unsafe fn transpose(
     isa: Isa,
     elem: usize,
     rows: usize,
@@ -38,21 +38,13 @@ pub(super) unsafe fn transpose(
 ///
 /// # Safety
 /// As [`transpose`].
-unsafe fn scalar<T: Copy>(
-    rows: usize,
-    cols: usize,
-    dst: *mut T,
-    ds: isize,
-    src: *const T,
-    ss: isize,
-) {
+unsafe fn scalar<T: Copy>(rows: usize, cols: usize, dst: *mut T, ds: isize, src: *const T, ss: isize) {
     for r0 in (0..rows).step_by(8) {
         for c in 0..cols {
             for r in r0..(r0 + 8).min(rows) {
                 // SAFETY: the element is inside the block.
                 unsafe {
-                    *dst.offset(r as isize * ds + c as isize) =
-                        *src.offset(c as isize * ss + r as isize);
+                    *dst.offset(r as isize * ds + c as isize) = *src.offset(c as isize * ss + r as isize);
                 }
             }
         }

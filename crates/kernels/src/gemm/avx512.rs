@@ -67,7 +67,8 @@ fn fma_f32(acc: __m512, a: __m512, b: __m512) -> __m512 {
 #[target_feature(enable = "avx512f,avx512bf16")]
 fn fma_bf16(acc: __m512, a: __m512, b: __m512) -> __m512 {
     // SAFETY: vectors of equal size, of which every bit pattern is valid.
-    let (a, b) = unsafe { (std::mem::transmute::<__m512, __m512bh>(a), std::mem::transmute::<__m512, __m512bh>(b)) };
+    let (a, b) =
+        unsafe { (std::mem::transmute::<__m512, __m512bh>(a), std::mem::transmute::<__m512, __m512bh>(b)) };
     _mm512_dpbf16_ps(acc, a, b)
 }
 

@@ -45,10 +45,7 @@ pub(super) fn fold(desc: &GemmDesc) -> Option<GemmDesc> {
         return None;
     }
     let shorter = |dims: &Dims| Dims::from_slice(&dims[..last]);
-    let strides = |s: &MatStrides| MatStrides {
-        batch: shorter(&s.batch),
-        ..*s
-    };
+    let strides = |s: &MatStrides| MatStrides { batch: shorter(&s.batch), ..*s };
     let mut folded = desc.clone();
     folded.m *= desc.batch[last] as usize;
     folded.batch = shorter(&desc.batch);

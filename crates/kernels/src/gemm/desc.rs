@@ -88,11 +88,7 @@ pub struct GemmDesc {
 impl GemmDesc {
     /// Dense row-major `m×k · k×n` of one type, no batch and no epilogue.
     pub fn dense(dtype: DType, m: usize, n: usize, k: usize) -> GemmDesc {
-        let strides = |cols: usize| MatStrides {
-            row: cols as isize,
-            col: 1,
-            batch: Dims::new(),
-        };
+        let strides = |cols: usize| MatStrides { row: cols as isize, col: 1, batch: Dims::new() };
         GemmDesc {
             dtype,
             out: dtype,
@@ -133,13 +129,6 @@ impl GemmPtrs {
     /// Pointers of a multiplication without bias and residual.
     pub fn new(a: *const u8, b: *const u8, c: *mut u8) -> GemmPtrs {
         let none = std::ptr::null();
-        GemmPtrs {
-            a,
-            b,
-            c,
-            bias_cols: none,
-            bias_rows: none,
-            residual: none,
-        }
+        GemmPtrs { a, b, c, bias_cols: none, bias_rows: none, residual: none }
     }
 }

@@ -1,7 +1,7 @@
 //! The blocked multiplication: B is packed for a stretch of columns, then blocks of rows run through it.
 
-use super::kernel::Core;
 use super::epilogue::Epilogue;
+use super::kernel::Core;
 use super::scratch::Scratch;
 use crate::pool::Pool;
 
@@ -85,19 +85,10 @@ pub(crate) unsafe fn multiply(
     }
     let sums = Scratch::words(size.m * size.n);
     for k in (0..size.k).step_by(stretch) {
-        let part = Size {
-            k: stretch.min(size.k - k),
-            ..size
-        };
+        let part = Size { k: stretch.min(size.k - k), ..size };
         let es = core.dtype.size();
-        let move_to = |o: Operand| Operand {
-            ptr: o.at(0, k, es),
-            ..o
-        };
-        let carried = Some(Carried {
-            sums: Shared(sums.ptr()),
-            first: k == 0,
-        });
+        let move_to = |o: Operand| Operand { ptr: o.at(0, k, es), ..o };
+        let carried = Some(Carried { sums: Shared(sums.ptr()), first: k == 0 });
         let last = k + part.k == size.k;
         // SAFETY: the parts of the operands are inside them; sums hold m·n elements.
         unsafe {
@@ -202,26 +193,14 @@ unsafe fn pass(
             let local;
             let j0 = jc + p0 * nr;
             let sums = if let Some(c) = carried {
-                Sums {
-                    ptr: c.sums.ptr().wrapping_add(ic * n + j0),
-                    ld: n,
-                    is_result: false,
-                }
+                Sums { ptr: c.sums.ptr().wrapping_add(ic * n + j0), ld: n, is_result: false }
             } else if let Some((ptr, ld)) = direct {
-                Sums {
-                    ptr: ptr.ptr().wrapping_add(ic * ld + j0),
-                    ld,
-                    is_result: epilogue.is_store(),
-                }
+                Sums { ptr: ptr.ptr().wrapping_add(ic * ld + j0), ld, is_result: epilogue.is_store() }
             } else {
                 // With one block of k a tile is finished at once, and each may use the same place.
                 let ld = if k_blocks > 1 { (p1 - p0) * nr } else { 0 };
                 local = Scratch::words(mc.next_multiple_of(mr) * ld.max(nr));
-                Sums {
-                    ptr: local.ptr(),
-                    ld,
-                    is_result: false,
-                }
+                Sums { ptr: local.ptr(), ld, is_result: false }
             };
             for u in (0..units.max(1)).step_by(kc) {
                 let depth_units = kc.min(units - u);
@@ -232,10 +211,7 @@ unsafe fn pass(
                 let finish = last && u + depth_units == units && !sums.is_result;
                 // SAFETY: the block's rows, columns and depth are inside the operands, packed panels and sums.
                 unsafe {
-                    let lanes = Operand {
-                        ptr: a.at(ic, d, es),
-                        ..a
-                    };
+                    let lanes = Operand { ptr: a.at(ic, d, es), ..a };
                     core.pack(mr, lanes.ptr, (a.lane, a.depth), mc, depth, a_panels);
                     for p in p0..p1 {
                         let bp = packed.ptr().add(p * nr * units + u * nr);

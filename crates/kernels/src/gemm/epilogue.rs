@@ -39,13 +39,7 @@ unsafe impl Send for Epilogue {}
 // SAFETY: as above.
 unsafe impl Sync for Epilogue {}
 
-type Run = unsafe fn(
-    e: &Epilogue,
-    src: *const f32,
-    ld: usize,
-    origin: (usize, usize),
-    size: (usize, usize),
-);
+type Run = unsafe fn(e: &Epilogue, src: *const f32, ld: usize, origin: (usize, usize), size: (usize, usize));
 
 entry!(
     EpilogueBody,
@@ -102,12 +96,8 @@ impl Epilogue {
             }),
             activation: activation(isa, desc.activation),
             residual: residual.map(|r| {
-                let operand = Operand {
-                    ptr: ptrs.residual,
-                    dtype: r.dtype,
-                    row: r.strides.row,
-                    col: r.strides.col,
-                };
+                let operand =
+                    Operand { ptr: ptrs.residual, dtype: r.dtype, row: r.strides.row, col: r.strides.col };
                 (operand, r.beta as f32)
             }),
             ..Epilogue::store(isa, ptrs.c, desc.out, desc.c.row, desc.c.col)
@@ -116,12 +106,7 @@ impl Epilogue {
 
     /// Adds a bias of C's type per row.
     pub(crate) fn with_bias_rows(mut self, bias: *const u8) -> Epilogue {
-        self.bias_rows = Some(Operand {
-            ptr: bias,
-            dtype: self.out,
-            row: 1,
-            col: 0,
-        });
+        self.bias_rows = Some(Operand { ptr: bias, dtype: self.out, row: 1, col: 0 });
         self
     }
 
@@ -143,11 +128,7 @@ impl Epilogue {
 
     /// Roles of rows and columns exchanged.
     pub(crate) fn transposed(&self) -> Epilogue {
-        let turn = |o: Operand| Operand {
-            row: o.col,
-            col: o.row,
-            ..o
-        };
+        let turn = |o: Operand| Operand { row: o.col, col: o.row, ..o };
         Epilogue {
             bias_cols: self.bias_rows.map(turn),
             bias_rows: self.bias_cols.map(turn),
@@ -246,13 +227,24 @@ struct Body;
 
 impl EpilogueBody for Body {
     #[inline(always)]
-    unsafe fn run(
-        e: &Epilogue,
-        src: *const f32,
-        ld: usize,
-        origin: (usize, usize),
-        size: (usize, usize),
-    ) {
+    unsafe fn run(e: &Epilogue, src: *const f32, ld: usize, origin: (usize, usize), size: (usize, usize)) {
+        if e.is_store() {
+            for i in 0..size.0 {
+                let at = (origin.0 + i) as isize * e.row + origin.1 as isize * e.col;
+                let p = e.c.wrapping_offset(at * e.out.size() as isize);
+                // SAFETY: row i of the tile is readable and its place in C writable; a tile that lies in C is not
+                // stored into C.
+                unsafe {
+                    let v = std::slice::from_raw_parts(src.add(i * ld), size.1);
+                    match e.out {
+                        DType::BF16 => put::<Bf16>(v, p.cast(), e.col),
+                        DType::F16 => put::<F16>(v, p.cast(), e.col),
+                        _ => put::<f32>(v, p.cast(), e.col),
+                    }
+                }
+            }
+            return;
+        }
         let mut buffer = [0f32; LANES];
         for i in 0..size.0 {
             for j in (0..size.1).step_by(LANES) {

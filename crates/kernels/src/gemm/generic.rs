@@ -39,12 +39,7 @@ unsafe fn portable(
     let mut acc = [[0f32; 8]; 4];
     for u in 0..units {
         // SAFETY: both panels hold `units` units of 4 and 8 lanes.
-        let (x, y) = unsafe {
-            (
-                &*a.add(u * 4).cast::<[f32; 4]>(),
-                &*b.add(u * 8).cast::<[f32; 8]>(),
-            )
-        };
+        let (x, y) = unsafe { (&*a.add(u * 4).cast::<[f32; 4]>(), &*b.add(u * 8).cast::<[f32; 8]>()) };
         for i in 0..4 {
             for j in 0..8 {
                 acc[i][j] = mul_add(x[i], y[j], acc[i][j]);

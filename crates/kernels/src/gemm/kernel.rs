@@ -23,14 +23,8 @@ pub(crate) type TileFn = unsafe fn(
 
 /// Packs one panel: `k` elements of each of `width` lanes; further lanes up to the panel's width become zero.
 /// Strides are in elements: `lane` between lanes, `depth` along k.
-pub(crate) type PackFn = unsafe fn(
-    src: *const u8,
-    lane: isize,
-    depth: isize,
-    width: usize,
-    k: usize,
-    dst: *mut u32,
-);
+pub(crate) type PackFn =
+    unsafe fn(src: *const u8, lane: isize, depth: isize, width: usize, k: usize, dst: *mut u32);
 
 /// Inner kernels for one operand type.
 #[derive(Clone, Copy)]

@@ -5,12 +5,12 @@
 #[cfg(target_arch = "x86_64")]
 mod avx512;
 mod batch;
-pub(crate) mod kernel;
 mod desc;
 pub(crate) mod driver;
 pub(crate) mod epilogue;
 pub(crate) mod float;
 mod generic;
+pub(crate) mod kernel;
 mod pack;
 #[cfg(target_arch = "x86_64")]
 pub(crate) mod pack512;
@@ -20,15 +20,15 @@ mod skinny;
 mod skinny512;
 #[cfg(test)]
 mod tests;
-mod wide;
+pub(crate) mod wide;
 
 use tnrs_types::DType;
 
 pub use desc::{Activation, Bias, GemmDesc, GemmPtrs, MatStrides, Residual};
 
-use self::kernel::Core;
 use self::driver::{Operand, Size};
 use self::epilogue::Epilogue;
+use self::kernel::Core;
 use crate::isa;
 use crate::pool::Pool;
 
@@ -114,26 +114,10 @@ unsafe fn single(
     epilogue: &Epilogue,
 ) {
     let es = core.dtype.size() as isize;
-    let a = Operand {
-        ptr: ptrs.a.wrapping_offset(at.a * es),
-        lane: desc.a.row,
-        depth: desc.a.col,
-    };
-    let b = Operand {
-        ptr: ptrs.b.wrapping_offset(at.b * es),
-        lane: desc.b.col,
-        depth: desc.b.row,
-    };
-    let size = Size {
-        m: desc.m,
-        n: desc.n,
-        k: desc.k,
-    };
-    let turned = Size {
-        m: size.n,
-        n: size.m,
-        k: size.k,
-    };
+    let a = Operand { ptr: ptrs.a.wrapping_offset(at.a * es), lane: desc.a.row, depth: desc.a.col };
+    let b = Operand { ptr: ptrs.b.wrapping_offset(at.b * es), lane: desc.b.col, depth: desc.b.row };
+    let size = Size { m: desc.m, n: desc.n, k: desc.k };
+    let turned = Size { m: size.n, n: size.m, k: size.k };
     // SAFETY: the contract is the caller's; Cᵀ = Bᵀ·Aᵀ has the same elements.
     unsafe {
         if skinny::suits(size, b) {

@@ -2,8 +2,8 @@
 
 use tnrs_types::DType;
 
-use super::kernel::PackFn;
 use super::float::{Bf16, Elem, F16};
+use super::kernel::PackFn;
 use crate::isa::{entry, Isa};
 
 entry!(
@@ -50,11 +50,7 @@ impl<T: Elem, const W: usize> PackBody for Widen<T, W> {
                     }
                 } else {
                     for (l, t) in to.iter_mut().enumerate() {
-                        *t = if l < width {
-                            (*from.wrapping_offset(l as isize * lane)).get()
-                        } else {
-                            0.0
-                        };
+                        *t = if l < width { (*from.wrapping_offset(l as isize * lane)).get() } else { 0.0 };
                     }
                 }
             }

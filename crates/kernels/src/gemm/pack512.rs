@@ -5,7 +5,7 @@ use std::arch::x86_64::*;
 use super::float::{from_bf16, from_f16};
 
 /// How operand elements become 32-bit units.
-pub(super) trait Source {
+pub(crate) trait Source {
     /// Elements in a unit.
     const PER_UNIT: usize;
     /// Bytes of an element.
@@ -32,13 +32,13 @@ pub(super) trait Source {
 }
 
 /// Units are the elements' own 32 bits.
-pub(super) struct Raw;
+pub(crate) struct Raw;
 /// Two bf16 neighbours along k.
-pub(super) struct Bf16Pairs;
+pub(crate) struct Bf16Pairs;
 /// bf16 widened to f32.
-pub(super) struct Bf16Wide;
+pub(crate) struct Bf16Wide;
 /// f16 widened to f32.
-pub(super) struct F16Wide;
+pub(crate) struct F16Wide;
 
 /// Mask of the first `n` of 32 (saturating).
 fn first(n: usize) -> u32 {
@@ -165,9 +165,8 @@ pub(super) unsafe fn pack<S: Source, const W: usize>(
     k: usize,
     dst: *mut u32,
 ) {
-    let at = |l: usize, d: usize| {
-        src.wrapping_offset((l as isize * lane + d as isize * depth) * S::SIZE as isize)
-    };
+    let at =
+        |l: usize, d: usize| src.wrapping_offset((l as isize * lane + d as isize * depth) * S::SIZE as isize);
     let second = |l: usize, d: usize| {
         if d + 1 < k {
             at(l, d + 1)
@@ -202,6 +201,18 @@ pub(super) unsafe fn pack<S: Source, const W: usize>(
                 // SAFETY: masked lanes are below the width; the unit lies in the panel.
                 unsafe {
                     let v = S::across(at(g, d), second(g, d), mask);
+                    _mm512_mask_storeu_epi32(dst.add(u * W + g).cast(), first(W - g) as u16, v);
+                }
+            }
+        }
+    } else if lane == 0 {
+        for (u, d) in (0..k).step_by(S::PER_UNIT).enumerate() {
+            // SAFETY: every lane is the same readable element; the unit lies in the panel.
+            unsafe {
+                let v = _mm512_set1_epi32(S::one(at(0, d), second(0, d)) as i32);
+                for g in (0..W).step_by(16) {
+                    let mask = first(width.saturating_sub(g)) as u16;
+                    let v = _mm512_maskz_mov_epi32(mask, v);
                     _mm512_mask_storeu_epi32(dst.add(u * W + g).cast(), first(W - g) as u16, v);
                 }
             }

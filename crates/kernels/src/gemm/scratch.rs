@@ -34,9 +34,7 @@ impl Scratch {
     pub(crate) fn new(bytes: usize) -> Scratch {
         let kept = FREE.with_borrow_mut(|free| {
             let fits = |b: &Block| b.layout.size() >= bytes;
-            let best = (0..free.len())
-                .filter(|&i| fits(&free[i]))
-                .min_by_key(|&i| free[i].layout.size());
+            let best = (0..free.len()).filter(|&i| fits(&free[i])).min_by_key(|&i| free[i].layout.size());
             best.map(|i| free.swap_remove(i))
         });
         Scratch(Some(kept.unwrap_or_else(|| Block::new(bytes))))

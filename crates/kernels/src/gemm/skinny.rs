@@ -2,10 +2,10 @@
 
 use tnrs_types::DType;
 
-use super::kernel::Core;
 use super::driver::{Operand, Shared, Size};
 use super::epilogue::Epilogue;
 use super::float::{Bf16, Elem, F16};
+use super::kernel::Core;
 use super::scratch::Scratch;
 use crate::isa::{entry, Isa};
 use crate::pool::Pool;

@@ -119,9 +119,7 @@ fn check(pool: &Pool, core: Option<&Core>, desc: &GemmDesc) {
     let (bias_cols, bias_rows) = (vector(&desc.bias_cols, n, 4), vector(&desc.bias_rows, m, 5));
     let r = desc.residual.as_ref();
     let in_place = r.is_some_and(|r| r.strides == desc.c && r.dtype == desc.out);
-    let res = r.map(|r| {
-        if in_place { c.clone() } else { filled(r.dtype, &r.strides, m, n, &desc.batch, 6) }
-    });
+    let res = r.map(|r| if in_place { c.clone() } else { filled(r.dtype, &r.strides, m, n, &desc.batch, 6) });
     let opt = |v: &Option<Vec<u8>>| v.as_ref().map_or(std::ptr::null(), |v| v.as_ptr());
     let cp = c.as_mut_ptr();
     let ptrs = GemmPtrs {
@@ -203,7 +201,16 @@ fn layout(form: usize, rows: usize, cols: usize, batch: &[i64]) -> MatStrides {
 fn sizes_around_every_block_boundary() {
     let pool = Pool::new(2);
     for core in cores() {
-        for (m, n, k) in [(1, 1, 1), (12, 32, 16), (13, 33, 17), (97, 65, 300), (25, 1100, 270), (200, 31, 515), (3, 700, 33), (40, 5, 64)] {
+        for (m, n, k) in [
+            (1, 1, 1),
+            (12, 32, 16),
+            (13, 33, 17),
+            (97, 65, 300),
+            (25, 1100, 270),
+            (200, 31, 515),
+            (3, 700, 33),
+            (40, 5, 64),
+        ] {
             for forms in [[0, 0, 0], [0, 1, 0], [1, 0, 0], [2, 2, 2], [0, 1, 1]] {
                 let mut desc = GemmDesc::dense(core.dtype, m, n, k);
                 desc.a = layout(forms[0], m, k, &[]);

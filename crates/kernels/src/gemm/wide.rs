@@ -14,10 +14,14 @@ use crate::tile;
 const SERIAL: usize = 1 << 17;
 
 /// An element type of this file.
-trait Number: Copy + Sync + 'static {
+pub(crate) trait Number: Copy + Sync + 'static {
+    /// 0.
     const ZERO: Self;
+    /// Sum; integers wrap.
     fn add(self, other: Self) -> Self;
+    /// Product; integers wrap.
     fn mul(self, other: Self) -> Self;
+    /// A real number of this type.
     fn real(x: f64) -> Self;
 
     /// `dst = A·B` over a block.
@@ -130,10 +134,7 @@ macro_rules! complex {
                 self * other
             }
             fn real(x: f64) -> Self {
-                Self {
-                    re: x as $f,
-                    im: 0.0,
-                }
+                Self { re: x as $f, im: 0.0 }
             }
             by_crate!(Self::ZERO, Self::real(1.0));
         }
@@ -177,7 +178,7 @@ unsafe fn typed<T: Number>(pool: &Pool, desc: &GemmDesc, ptrs: &GemmPtrs, at: Of
     let bias_rows = Shared(ptrs.bias_rows.cast::<T>().cast_mut());
     let residual = desc.residual.as_ref().filter(|r| r.beta != 0.0);
     let r_base = Shared(ptrs.residual.cast::<T>().wrapping_offset(at.residual).cast_mut());
-    let activation = wide_activation(desc);
+    let activation = activation(desc.dtype, desc.activation);
     let plain = desc.alpha == 1.0
         && desc.bias_cols.is_none()
         && desc.bias_rows.is_none()
@@ -242,12 +243,12 @@ unsafe fn typed<T: Number>(pool: &Pool, desc: &GemmDesc, ptrs: &GemmPtrs, at: Of
     }
 }
 
-/// The activation in f64; other types of this file have none.
-fn wide_activation(desc: &GemmDesc) -> Option<tile::TileFn> {
-    if desc.dtype != DType::F64 {
+/// An activation over f64; other types of this file have none.
+pub(crate) fn activation(dtype: DType, activation: Activation) -> Option<tile::TileFn> {
+    if dtype != DType::F64 {
         return None;
     }
-    let act = match desc.activation {
+    let act = match activation {
         Activation::None => return None,
         Activation::Relu => tile::Act::Relu,
         Activation::Gelu => tile::Act::Gelu,

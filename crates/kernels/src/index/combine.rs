@@ -5,8 +5,7 @@ use tnrs_types::{DType, ScatterKind};
 use crate::gemm::float::{Bf16, Elem, F16};
 
 /// `dst[i·ds] = kind(dst[i·ds], src[i·ss])` for `i` in `0..n`; strides in elements.
-pub(super) type CombineFn =
-    unsafe fn(n: usize, dst: *mut u8, ds: isize, src: *const u8, ss: isize);
+pub(super) type CombineFn = unsafe fn(n: usize, dst: *mut u8, ds: isize, src: *const u8, ss: isize);
 
 /// The loop for a kind and element type; `None` where the type has no such arithmetic (8-bit floats, and order among
 /// complex numbers).

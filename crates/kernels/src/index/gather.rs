@@ -46,11 +46,7 @@ impl Gather {
             [d] if d.near == 1 && d.far == 1 => Path::Row(d.n * desc.elem),
             _ => Path::Box,
         };
-        Gather {
-            elem: desc.elem,
-            geometry,
-            path,
-        }
+        Gather { elem: desc.elem, geometry, path }
     }
 
     /// Runs the gather.
@@ -65,13 +61,7 @@ impl Gather {
 
 /// # Safety
 /// As [`Gather::run`]; the indices are of type `I`.
-unsafe fn typed<I: Index>(
-    g: &Gather,
-    pool: &Pool,
-    operand: *const u8,
-    indices: *const u8,
-    result: *mut u8,
-) {
+unsafe fn typed<I: Index>(g: &Gather, pool: &Pool, operand: *const u8, indices: *const u8, result: *mut u8) {
     let count = g.geometry.count();
     let len = g.geometry.window_len();
     if count == 0 || len == 0 {
@@ -80,11 +70,8 @@ unsafe fn typed<I: Index>(
     let each = (len * g.elem).max(ACCESS);
     let per_chunk = CHUNK.div_ceil(each);
     let chunks = count.div_ceil(per_chunk);
-    let (operand, indices, result) = (
-        Shared(operand.cast_mut()),
-        Shared(indices.cast::<I>().cast_mut()),
-        Shared(result),
-    );
+    let (operand, indices, result) =
+        (Shared(operand.cast_mut()), Shared(indices.cast::<I>().cast_mut()), Shared(result));
     let chunk = |c: usize, _: usize| {
         let range = c * per_chunk..((c + 1) * per_chunk).min(count);
         let (operand, indices) = (operand.ptr().cast_const(), indices.ptr().cast_const());
@@ -95,13 +82,15 @@ unsafe fn typed<I: Index>(
                 (Path::One, 2) => run::<I>(g, range, indices, result.ptr(), operand, |d, s| one::<u16>(d, s)),
                 (Path::One, 4) => run::<I>(g, range, indices, result.ptr(), operand, |d, s| one::<u32>(d, s)),
                 (Path::One, 8) => run::<I>(g, range, indices, result.ptr(), operand, |d, s| one::<u64>(d, s)),
-                (Path::One, _) => run::<I>(g, range, indices, result.ptr(), operand, |d, s| one::<[u64; 2]>(d, s)),
+                (Path::One, _) => {
+                    run::<I>(g, range, indices, result.ptr(), operand, |d, s| one::<[u64; 2]>(d, s))
+                }
                 (Path::Row(n), _) => run::<I>(g, range, indices, result.ptr(), operand, |d, s| {
                     std::ptr::copy_nonoverlapping(s, d, n)
                 }),
-                (Path::Box, _) => run::<I>(g, range, indices, result.ptr(), operand, |d, s| {
-                    copy_box(g, d, s)
-                }),
+                (Path::Box, _) => {
+                    run::<I>(g, range, indices, result.ptr(), operand, |d, s| copy_box(g, d, s))
+                }
             }
         }
     };
@@ -170,9 +159,6 @@ unsafe fn run<I: Index>(
             let i = unsafe { *indices.wrapping_offset(far + c.offset) }.value();
             at += i.clamp(0, (c.size - c.window).max(0)) as isize * c.stride;
         }
-        copy(
-            result.wrapping_offset(near * elem),
-            operand.wrapping_offset(at * elem),
-        );
+        copy(result.wrapping_offset(near * elem), operand.wrapping_offset(at * elem));
     });
 }

@@ -64,9 +64,8 @@ impl Geometry {
             near: near.1[n] as isize,
             far: indices.1[i] as isize,
         });
-        let present: SmallVec<[usize; 6]> = (0..far.0.len())
-            .filter(|&d| !absent.contains(&(d as i64)))
-            .collect();
+        let present: SmallVec<[usize; 6]> =
+            (0..far.0.len()).filter(|&d| !absent.contains(&(d as i64))).collect();
         let in_box = |far_dim: usize| -> i64 {
             match present.iter().position(|&p| p == far_dim) {
                 Some(i) => near.0[window_dims[i] as usize],
@@ -115,11 +114,7 @@ impl Geometry {
 
     /// Calls `f(near offset, index offset)` for positions `range` in order.
     pub(super) fn each(&self, range: std::ops::Range<usize>, mut f: impl FnMut(isize, isize)) {
-        let last = self.positions.last().copied().unwrap_or(Dim {
-            n: 1,
-            near: 0,
-            far: 0,
-        });
+        let last = self.positions.last().copied().unwrap_or(Dim { n: 1, near: 0, far: 0 });
         let outer = &self.positions[..self.positions.len().saturating_sub(1)];
         let mut at = range.start;
         while at < range.end {

@@ -35,11 +35,7 @@ impl Scatter {
             &desc.scatter_dims_to_operand_dims,
             desc.index_dtype,
         );
-        Some(Scatter {
-            elem: desc.dtype.size(),
-            geometry,
-            combine,
-        })
+        Some(Scatter { elem: desc.dtype.size(), geometry, combine })
     }
 
     /// Runs the scatter into `result`, which holds the operand.
@@ -54,35 +50,22 @@ impl Scatter {
 
 /// # Safety
 /// As [`Scatter::run`]; the indices are of type `I`.
-unsafe fn typed<I: Index>(
-    s: &Scatter,
-    pool: &Pool,
-    result: *mut u8,
-    indices: *const u8,
-    updates: *const u8,
-) {
+unsafe fn typed<I: Index>(s: &Scatter, pool: &Pool, result: *mut u8, indices: *const u8, updates: *const u8) {
     let g = &s.geometry;
     let (count, len) = (g.count(), g.window_len());
     if count == 0 || len == 0 {
         return;
     }
     // A box that is one row of the result is cut into columns, one owner each.
-    let inner = g.window.last().copied().unwrap_or(Dim {
-        n: 1,
-        near: 0,
-        far: 0,
-    });
+    let inner = g.window.last().copied().unwrap_or(Dim { n: 1, near: 0, far: 0 });
     let most = (inner.n * s.elem / COLUMN).max(1);
     // Boxes that may stick out are not cut.
     let clips = g.components.iter().any(|c| c.window > 1);
     let serial = clips || pool.threads() == 1 || count * len * s.elem < SERIAL;
     let parts = if serial { 1 } else { most.min(pool.threads() * 2) };
     let columns = inner.n.div_ceil(parts);
-    let (result, indices, updates) = (
-        Shared(result),
-        Shared(indices.cast::<I>().cast_mut()),
-        Shared(updates.cast_mut()),
-    );
+    let (result, indices, updates) =
+        (Shared(result), Shared(indices.cast::<I>().cast_mut()), Shared(updates.cast_mut()));
     let part = |p: usize, _: usize| {
         let range = p * columns..((p + 1) * columns).min(inner.n);
         // SAFETY: the contract is the caller's; parts own different columns of every box, and boxes of one column
@@ -137,13 +120,7 @@ unsafe fn run<I: Index>(
 ///
 /// # Safety
 /// As [`Scatter::run`], for the box at `near` of the updates whose index vector begins at `vector`.
-unsafe fn clipped<I: Index>(
-    s: &Scatter,
-    result: *mut u8,
-    vector: *const I,
-    updates: *const u8,
-    near: isize,
-) {
+unsafe fn clipped<I: Index>(s: &Scatter, result: *mut u8, vector: *const I, updates: *const u8, near: isize) {
     let g = &s.geometry;
     let elem = s.elem as isize;
     let len: usize = g.unmerged.iter().map(|(_, d)| d.n).product();

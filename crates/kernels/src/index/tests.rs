@@ -22,7 +22,14 @@ fn dot(at: &[i64], strides: &[i64]) -> usize {
 }
 
 /// The full index that box element `at` addresses before any offset inside the box, per far dim.
-fn start(indices: &[i64], dims: &[i64], batch: &[i64], vector_dim: i64, map: &[i64], rank: usize) -> Vec<i64> {
+fn start(
+    indices: &[i64],
+    dims: &[i64],
+    batch: &[i64],
+    vector_dim: i64,
+    map: &[i64],
+    rank: usize,
+) -> Vec<i64> {
     let strides = contiguous_strides(dims);
     let mut start = vec![0; rank];
     for (c, &d) in map.iter().enumerate() {
@@ -37,17 +44,15 @@ fn start(indices: &[i64], dims: &[i64], batch: &[i64], vector_dim: i64, map: &[i
 
 fn naive_gather(d: &GatherDesc, operand: &[i32], indices: &[i64]) -> Vec<i32> {
     let strides = contiguous_strides(&d.operand);
-    let kept: Vec<usize> = (0..d.operand.len())
-        .filter(|&i| !d.collapsed_slice_dims.contains(&(i as i64)))
-        .collect();
+    let kept: Vec<usize> =
+        (0..d.operand.len()).filter(|&i| !d.collapsed_slice_dims.contains(&(i as i64))).collect();
     (0..numel(&d.result))
         .map(|flat| {
             let at = unravel(&d.result, flat);
-            let batch: Vec<i64> = (0..at.len())
-                .filter(|&i| !d.offset_dims.contains(&(i as i64)))
-                .map(|i| at[i])
-                .collect();
-            let mut full = start(indices, &d.indices, &batch, d.index_vector_dim, &d.start_index_map, d.operand.len());
+            let batch: Vec<i64> =
+                (0..at.len()).filter(|&i| !d.offset_dims.contains(&(i as i64))).map(|i| at[i]).collect();
+            let mut full =
+                start(indices, &d.indices, &batch, d.index_vector_dim, &d.start_index_map, d.operand.len());
             for (i, f) in full.iter_mut().enumerate() {
                 *f = (*f).clamp(0, d.operand[i] - d.slice_sizes[i]);
             }
@@ -61,9 +66,8 @@ fn naive_gather(d: &GatherDesc, operand: &[i32], indices: &[i64]) -> Vec<i32> {
 
 fn naive_scatter(d: &ScatterDesc, result: &mut [i32], indices: &[i64], updates: &[i32]) {
     let strides = contiguous_strides(&d.result);
-    let kept: Vec<usize> = (0..d.result.len())
-        .filter(|&i| !d.inserted_window_dims.contains(&(i as i64)))
-        .collect();
+    let kept: Vec<usize> =
+        (0..d.result.len()).filter(|&i| !d.inserted_window_dims.contains(&(i as i64))).collect();
     let batch = |at: &[i64]| -> Vec<i64> {
         let outside = (0..at.len()).filter(|&i| !d.update_window_dims.contains(&(i as i64)));
         outside.map(|i| at[i]).collect()
@@ -74,7 +78,14 @@ fn naive_scatter(d: &ScatterDesc, result: &mut [i32], indices: &[i64], updates: 
     for flat in order {
         let at = unravel(&d.updates, flat);
         let batch = batch(&at);
-        let mut full = start(indices, &d.indices, &batch, d.index_vector_dim, &d.scatter_dims_to_operand_dims, d.result.len());
+        let mut full = start(
+            indices,
+            &d.indices,
+            &batch,
+            d.index_vector_dim,
+            &d.scatter_dims_to_operand_dims,
+            d.result.len(),
+        );
         for (k, &o) in kept.iter().zip(&d.update_window_dims) {
             full[*k] += at[o as usize];
         }
@@ -125,19 +136,16 @@ fn case() -> impl Strategy<Value = Case> {
             map.reverse();
         }
         let collapsed: Dims = (0..rank as i64).filter(|_| random(2) == 1).collect();
-        let slice: Dims = (0..rank)
-            .map(|d| if collapsed.contains(&(d as i64)) { 1 } else { 1 + random(far[d]) })
-            .collect();
+        let slice: Dims =
+            (0..rank).map(|d| if collapsed.contains(&(d as i64)) { 1 } else { 1 + random(far[d]) }).collect();
         let mut indices = Dims::from_slice(&batch);
         let mut vector_dim = batch.len() as i64;
         if map.len() != 1 || random(2) == 1 {
             vector_dim = random(batch.len() as i64 + 1);
             indices.insert(vector_dim as usize, map.len() as i64);
         }
-        let boxes: Vec<i64> = (0..rank)
-            .filter(|&d| !collapsed.contains(&(d as i64)))
-            .map(|d| slice[d])
-            .collect();
+        let boxes: Vec<i64> =
+            (0..rank).filter(|&d| !collapsed.contains(&(d as i64))).map(|d| slice[d]).collect();
         // Box dims keep their order but may stand anywhere among the batch dims.
         let total = batch.len() + boxes.len();
         let mut window_dims = Dims::new();
@@ -152,7 +160,17 @@ fn case() -> impl Strategy<Value = Case> {
             .filter_map(|d| if window_dims.contains(&d) { w.next() } else { b.next() }.copied())
             .collect();
         let values = (0..numel(&indices)).map(|_| random(10) - 2).collect();
-        Case { far: Dims::from_vec(far), slice, collapsed, map, indices, vector_dim, near, window_dims, values }
+        Case {
+            far: Dims::from_vec(far),
+            slice,
+            collapsed,
+            map,
+            indices,
+            vector_dim,
+            near,
+            window_dims,
+            values,
+        }
     })
 }
 

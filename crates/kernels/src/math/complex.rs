@@ -70,7 +70,7 @@ impl C128 {
     const ONE: C128 = C128 { re: 1.0, im: 0.0 };
 
     /// Quotient, scaled so that no intermediate overflows.
-    pub fn div(self, o: Self) -> Self {
+    pub fn quotient(self, o: Self) -> Self {
         if o.re.abs() >= o.im.abs() {
             if o.re == 0.0 && o.im == 0.0 {
                 return C128 { re: self.re / o.re.abs(), im: self.im / o.re.abs() };
@@ -124,12 +124,12 @@ impl C128 {
     /// 1 / (1 + e⁻ᶻ).
     pub fn logistic(self) -> Self {
         let e = C128 { re: -self.re, im: -self.im }.exp();
-        Self::ONE.div(C128 { re: 1.0 + e.re, im: e.im })
+        Self::ONE.quotient(C128 { re: 1.0 + e.re, im: e.im })
     }
 
     /// 1 / √z.
     pub fn rsqrt(self) -> Self {
-        Self::ONE.div(self.sqrt())
+        Self::ONE.quotient(self.sqrt())
     }
 
     /// z / |z|, 0 for 0.

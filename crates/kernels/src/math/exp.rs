@@ -85,7 +85,13 @@ pub fn exp_m1(x: f32) -> f32 {
 pub fn logistic(x: f32) -> f32 {
     let e = exp(-x.abs());
     let num = if x < 0.0 { e } else { 1.0 };
-    num / (1.0 + e)
+    let den = 1.0 + e;
+    // What rounding took from the denominator, and one step of correction of the quotient.
+    let lost = (1.0 - den) + e;
+    let inv = 1.0 / den;
+    let q = num * inv;
+    let rest = q.mul_add(-lost, q.mul_add(-den, num));
+    rest.mul_add(inv, q)
 }
 
 /// Hyperbolic tangent; 2 ulp.
@@ -96,11 +102,7 @@ pub fn tanh(x: f32) -> f32 {
     let big = 1.0 - 2.0 / (exp(t + t) + 1.0);
     let p = poly!(q, -0.333_332_8, 0.133_314_1, -0.053_737_268, 0.020_631_723, -0.005_697_346);
     let small = (p * q).mul_add(x, x);
-    if t < 0.625 {
-        small
-    } else {
-        big.copysign(x)
-    }
+    (if t < 0.625 { small } else { big }).copysign(x)
 }
 
 /// Error function; 2 ulp.
@@ -111,12 +113,26 @@ pub fn erf(x: f32) -> f32 {
     let c = if t > 4.0 { 4.0 } else { t };
     // ln erfc(t) on 0.9 … 4; from 4 on the result rounds to 1.
     let g = poly!(
-        c, 1.692_051_3e-4, -1.129_488_3, -0.633_401_1, -0.108_219_96, 0.025_080_232, -0.004_156_064, 4.313_441e-4,
+        c,
+        1.692_051_3e-4,
+        -1.129_488_3,
+        -0.633_401_1,
+        -0.108_219_96,
+        0.025_080_232,
+        -0.004_156_064,
+        4.313_441e-4,
         -2.082_341_4e-5
     );
     let big = 1.0 - exp_nonpositive(g);
     let p = poly!(
-        q, 0.128_379_17, -0.376_126_26, 0.112_835_79, -0.026_853_347, 0.005_187_162, -7.997_853e-4, 7.806_903e-5
+        q,
+        0.128_379_17,
+        -0.376_126_26,
+        0.112_835_79,
+        -0.026_853_347,
+        0.005_187_162,
+        -7.997_853e-4,
+        7.806_903e-5
     );
     let small = p.mul_add(x, x);
     if t < 0.93 {

@@ -13,11 +13,7 @@ pub fn pow(x: f32, y: f32) -> f32 {
     let integer = y.trunc() == y;
     let odd = integer && half.trunc() != half;
     let r = if odd { r.copysign(x) } else { r };
-    let r = if !integer && x < 0.0 && x > f32::NEG_INFINITY {
-        f32::NAN
-    } else {
-        r
-    };
+    let r = if !integer && x < 0.0 && x > f32::NEG_INFINITY { f32::NAN } else { r };
     if y == 0.0 || x == 1.0 {
         1.0
     } else {

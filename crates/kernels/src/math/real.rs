@@ -109,7 +109,6 @@ pub trait Real:
     unary_fns!(declare);
 }
 
-
 fn digamma32(x: f32) -> f32 {
     special::digamma(f64::from(x)) as f32
 }
@@ -241,10 +240,34 @@ macro_rules! real {
 }
 
 real!(
-    f32, exp::gelu, exp::gelu_derivative, exp::gelu_tanh, exp::gelu_tanh_derivative, exp::silu, exp::silu_derivative,
-    exp::exp_nonpositive, power::pow, inverse::atan2, trig::LIMIT, trig::sin_huge, trig::cos_huge, trig::tan_huge
+    f32,
+    exp::gelu,
+    exp::gelu_derivative,
+    exp::gelu_tanh,
+    exp::gelu_tanh_derivative,
+    exp::silu,
+    exp::silu_derivative,
+    exp::exp_nonpositive,
+    power::pow,
+    inverse::atan2,
+    trig::LIMIT,
+    trig::sin_huge,
+    trig::cos_huge,
+    trig::tan_huge
 );
 real!(
-    f64, double::gelu, double::gelu_derivative, double::gelu_tanh, double::gelu_tanh_derivative, double::silu,
-    double::silu_derivative, f64::exp, f64::powf, f64::atan2, f64::INFINITY, f64::sin, f64::cos, f64::tan
+    f64,
+    double::gelu,
+    double::gelu_derivative,
+    double::gelu_tanh,
+    double::gelu_tanh_derivative,
+    double::silu,
+    double::silu_derivative,
+    f64::exp,
+    f64::powf,
+    f64::atan2,
+    f64::INFINITY,
+    f64::sin,
+    f64::cos,
+    f64::tan
 );

@@ -55,8 +55,7 @@ pub fn digamma(x: f64) -> f64 {
         * (1.0 / 12.0
             - z * (1.0 / 120.0
                 - z * (1.0 / 252.0
-                    - z * (1.0 / 240.0
-                        - z * (1.0 / 132.0 - z * (691.0 / 32760.0 - z * (1.0 / 12.0)))))));
+                    - z * (1.0 / 240.0 - z * (1.0 / 132.0 - z * (691.0 / 32760.0 - z * (1.0 / 12.0)))))));
     x.ln() - 0.5 / x - series - shift
 }
 
@@ -82,11 +81,7 @@ pub fn erf_inv(x: f64) -> f64 {
     }
     for _ in 0..3 {
         // Where erf is near 1, the residual comes from erfc, because 1 − a is exact there.
-        let f = if a > 0.5 {
-            (1.0 - a) - error_function_complement(y)
-        } else {
-            error_function(y) - a
-        };
+        let f = if a > 0.5 { (1.0 - a) - error_function_complement(y) } else { error_function(y) - a };
         let u = f * 0.5 * PI.sqrt() * (y * y).exp();
         y -= u / (1.0 + y * u);
     }

@@ -94,10 +94,7 @@ pub fn sin_cos(x: f64) -> (f64, f64) {
     let (a, b) = if odd { (c, s) } else { (s, c) };
     let flip_sin = (k & 2) << 62;
     let flip_cos = (k.wrapping_add(1) & 2) << 62;
-    (
-        f64::from_bits(a.to_bits() ^ flip_sin),
-        f64::from_bits(b.to_bits() ^ flip_cos),
-    )
+    (f64::from_bits(a.to_bits() ^ flip_sin), f64::from_bits(b.to_bits() ^ flip_cos))
 }
 
 /// Arc tangent of `x ≥ 0` (+inf gives π/2, NaN stays).

@@ -1,7 +1,7 @@
 //! The thread pool that every kernel shares.
 mod queue;
-mod threads;
 #[cfg(test)]
 mod tests;
+mod threads;
 
 pub use threads::{global, Pool};

@@ -17,11 +17,7 @@ const MASK: u64 = (1 << BITS) - 1;
 
 /// Splits a state word into (caller, total, next).
 fn split(state: u64) -> (usize, u64, u64) {
-    (
-        (state >> (2 * BITS)) as usize,
-        (state >> BITS) & MASK,
-        state & MASK,
-    )
+    ((state >> (2 * BITS)) as usize, (state >> BITS) & MASK, state & MASK)
 }
 
 /// Busy-wait steps of a caller whose last chunks run elsewhere, before it sleeps.
@@ -77,7 +73,8 @@ impl Slot {
     pub(super) fn publish(&self, chunks: usize, caller: usize, body: &(dyn Fn(usize, usize) + Sync)) {
         // SAFETY: only the lifetime changes; `finish` keeps the caller here until every claimed chunk is done, and
         // afterwards no chunk can be claimed.
-        let body = unsafe { std::mem::transmute::<*const (dyn Fn(usize, usize) + Sync + '_), *const Body>(body) };
+        let body =
+            unsafe { std::mem::transmute::<*const (dyn Fn(usize, usize) + Sync + '_), *const Body>(body) };
         // SAFETY: the previous job is finished, so no thread holds a chunk and reads `body`.
         unsafe { *self.body.get() = Some(body) };
         self.left.store(chunks, Ordering::Relaxed);
@@ -104,12 +101,8 @@ impl Slot {
             if next >= total || (caller == id && !is_caller) {
                 return false;
             }
-            let claim = self.state.compare_exchange_weak(
-                state,
-                state + 1,
-                Ordering::AcqRel,
-                Ordering::Acquire,
-            );
+            let claim =
+                self.state.compare_exchange_weak(state, state + 1, Ordering::AcqRel, Ordering::Acquire);
             match claim {
                 Ok(_) => break next as usize,
                 Err(now) => state = now,

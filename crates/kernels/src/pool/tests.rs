@@ -6,9 +6,7 @@ use super::Pool;
 /// Every chunk once, ids below the thread count, and never one id in two chunks at a time.
 fn check(pool: &Pool, chunks: usize) {
     let calls: Vec<AtomicUsize> = (0..chunks).map(|_| AtomicUsize::new(0)).collect();
-    let busy: Vec<AtomicBool> = (0..pool.threads())
-        .map(|_| AtomicBool::new(false))
-        .collect();
+    let busy: Vec<AtomicBool> = (0..pool.threads()).map(|_| AtomicBool::new(false)).collect();
     pool.run(chunks, &|chunk, id| {
         assert!(!busy[id].swap(true, Ordering::SeqCst), "id {id} used twice");
         calls[chunk].fetch_add(1, Ordering::SeqCst);

@@ -71,9 +71,7 @@ impl Drop for Inside {
 pub fn global() -> &'static Pool {
     static POOL: OnceLock<Pool> = OnceLock::new();
     POOL.get_or_init(|| {
-        let wanted = tnrs_types::flags::SOFTCORE_THREADS
-            .get()
-            .and_then(|v| v.parse::<usize>().ok());
+        let wanted = tnrs_types::flags::SOFTCORE_THREADS.get().and_then(|v| v.parse::<usize>().ok());
         Pool::new(wanted.unwrap_or_else(|| affinity().len()))
     })
 }
@@ -83,11 +81,7 @@ impl Pool {
     pub fn new(threads: usize) -> Pool {
         let threads = threads.clamp(1, 1024);
         let cpus = affinity();
-        let cpus = if cpus.len() >= threads && threads > 1 {
-            cpus[..threads].to_vec()
-        } else {
-            Vec::new()
-        };
+        let cpus = if cpus.len() >= threads && threads > 1 { cpus[..threads].to_vec() } else { Vec::new() };
         let workers = if threads > 1 { threads } else { 0 };
         let shared = Arc::new(Shared {
             threads,
@@ -95,19 +89,15 @@ impl Pool {
             slots: std::array::from_fn(|_| Slot::new()),
             published: AtomicU64::new(0),
             workers: (0..workers)
-                .map(|_| Worker {
-                    parked: AtomicBool::new(false),
-                    thread: OnceLock::new(),
-                })
+                .map(|_| Worker { parked: AtomicBool::new(false), thread: OnceLock::new() })
                 .collect(),
             stop: AtomicBool::new(false),
         });
         for id in 0..workers {
             let shared = shared.clone();
             // A thread that the system refuses is only help that does not come.
-            let _ = std::thread::Builder::new()
-                .name(format!("neuron-pool-{id}"))
-                .spawn(move || shared.serve(id));
+            let _ =
+                std::thread::Builder::new().name(format!("neuron-pool-{id}")).spawn(move || shared.serve(id));
         }
         Pool { shared }
     }
@@ -250,9 +240,8 @@ fn affinity() -> Vec<usize> {
         (rc, set)
     };
     // SAFETY: the index stays below the set's size.
-    let cpus: Vec<usize> = (0..libc::CPU_SETSIZE as usize)
-        .filter(|&c| rc == 0 && unsafe { libc::CPU_ISSET(c, &set) })
-        .collect();
+    let cpus: Vec<usize> =
+        (0..libc::CPU_SETSIZE as usize).filter(|&c| rc == 0 && unsafe { libc::CPU_ISSET(c, &set) }).collect();
     if cpus.is_empty() {
         vec![0]
     } else {

@@ -74,9 +74,8 @@ impl<T: Ordered, const MAX: bool> InnerBody for Arg<T, MAX> {
     #[inline(always)]
     unsafe fn run(src: *const u8, n: usize, first: i64, value: *mut u8, index: *mut i64) {
         // SAFETY: the contract of `ArgInnerFn`.
-        let (src, value, index) = unsafe {
-            (std::slice::from_raw_parts(src.cast::<T>(), n), &mut *value.cast::<T>(), &mut *index)
-        };
+        let (src, value, index) =
+            unsafe { (std::slice::from_raw_parts(src.cast::<T>(), n), &mut *value.cast::<T>(), &mut *index) };
         for (c, stretch) in src.chunks(STRETCH).enumerate() {
             let mut lanes = [stretch[0]; LANES];
             let mut parts = stretch.chunks_exact(LANES);

@@ -4,7 +4,9 @@ use std::marker::PhantomData;
 
 use tnrs_types::{DType, ReduceKind};
 
-use super::op::{Add, CAdd, CMul, IntAdd, IntAnd, IntMax, IntMin, IntMul, IntOr, IntXor, Max, Min, Mul, Reduction};
+use super::op::{
+    Add, CAdd, CMul, IntAdd, IntAnd, IntMax, IntMin, IntMul, IntOr, IntXor, Max, Min, Mul, Reduction,
+};
 use crate::isa::{entry, Isa};
 use crate::math::complex::{C128, C64};
 use crate::math::elem::Elem;

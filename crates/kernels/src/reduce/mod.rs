@@ -74,10 +74,9 @@ pub fn init(kind: ReduceKind, dtype: DType) -> [u8; 16] {
         };
     }
     match dtype.opmath() {
-        DType::Bool => put!(u8::from(matches!(
-            kind,
-            ReduceKind::Multiply | ReduceKind::And | ReduceKind::Minimum
-        ))),
+        DType::Bool => {
+            put!(u8::from(matches!(kind, ReduceKind::Multiply | ReduceKind::And | ReduceKind::Minimum)))
+        }
         DType::U8 => int!(u8),
         DType::I8 => int!(i8),
         DType::U16 => int!(u16),

@@ -190,7 +190,11 @@ impl<T: Elem, W: Elem<Math = T::Math>> LayerNorm<T, W> {
             let mean = args.mean.cast::<T::Math>().add(row).read();
             let rstd = args.rstd.cast::<T::Math>().add(row).read();
             let weights = |i: usize| -> Wide<T::Math> {
-                if w.is_null() { [T::Math::ONE; LANES] } else { load(w.add(i)) }
+                if w.is_null() {
+                    [T::Math::ONE; LANES]
+                } else {
+                    load(w.add(i))
+                }
             };
             let weight = |i: usize| if w.is_null() { T::Math::ONE } else { w.add(i).read().load() };
             // Σ w·dy and Σ w·dy·x̂, and the sums over rows on the way.

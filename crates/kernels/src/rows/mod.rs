@@ -13,7 +13,9 @@ use tnrs_types::DType;
 
 use crate::isa;
 
-pub use layer_norm::{layer_norm_grad_on, layer_norm_on, LayerNormArgs, LayerNormFn, LayerNormGradArgs, LayerNormGradFn};
+pub use layer_norm::{
+    layer_norm_grad_on, layer_norm_on, LayerNormArgs, LayerNormFn, LayerNormGradArgs, LayerNormGradFn,
+};
 pub use rms_norm::{rms_norm_grad_on, rms_norm_on, RmsNormArgs, RmsNormFn, RmsNormGradArgs, RmsNormGradFn};
 pub use softmax::{softmax_grad_on, softmax_on, SoftmaxFn, SoftmaxGradFn};
 

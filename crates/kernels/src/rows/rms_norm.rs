@@ -134,7 +134,11 @@ impl<T: Elem, W: Elem<Math = T::Math>> GradBody for RmsNorm<T, W> {
                 let dy = args.dy.cast::<T>().add(row * n);
                 let rstd = args.rstd.cast::<T::Math>().add(row).read();
                 let weights = |i: usize| -> [T::Math; LANES] {
-                    if w.is_null() { [T::Math::ONE; LANES] } else { load(w.add(i)) }
+                    if w.is_null() {
+                        [T::Math::ONE; LANES]
+                    } else {
+                        load(w.add(i))
+                    }
                 };
                 let weight = |i: usize| if w.is_null() { T::Math::ONE } else { w.add(i).read().load() };
                 // Σ w·dy·x̂, and the sum over rows on the way.

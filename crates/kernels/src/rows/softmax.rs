@@ -90,7 +90,12 @@ unsafe fn exp_sum<T: Elem, const STORE: bool, U: Elem<Math = T::Math>>(
 
 /// Maps a row element by element.
 #[inline(always)]
-unsafe fn map<T: Elem, U: Elem<Math = T::Math>>(x: *const T, y: *mut U, n: usize, f: impl Fn(T::Math) -> T::Math) {
+unsafe fn map<T: Elem, U: Elem<Math = T::Math>>(
+    x: *const T,
+    y: *mut U,
+    n: usize,
+    f: impl Fn(T::Math) -> T::Math,
+) {
     let mut i = 0;
     // SAFETY: `i + LANES <= n`, and below `i < n`.
     unsafe {

@@ -83,14 +83,14 @@ impl Op2<C64> for CDiv {
     type Out = C64;
     #[inline(always)]
     fn f(x: C64, y: C64) -> C64 {
-        C64::of(x.wide().div(y.wide()))
+        C64::of(x.wide().quotient(y.wide()))
     }
 }
 impl Op2<C128> for CDiv {
     type Out = C128;
     #[inline(always)]
     fn f(x: C128, y: C128) -> C128 {
-        x.div(y)
+        x.quotient(y)
     }
 }
 impl Op2<C64> for CPow {
@@ -154,9 +154,7 @@ fn lean<O: Op2<T>, T: Copy>(isa: Isa, mode: Mode) -> TileFn {
         unsafe fn run(dst: *mut u8, src: &[*const u8; 3], n: usize) {
             let isa = [Isa::Avx512, Isa::Avx2, Isa::Portable][ISA as usize];
             // SAFETY: the contract of `TileFn`; `lean` was asked for this instruction set.
-            unsafe {
-                Spread::<T, FIRST>::run_with(map2::<O, T>(isa), size_of::<O::Out>(), dst, src, n)
-            }
+            unsafe { Spread::<T, FIRST>::run_with(map2::<O, T>(isa), size_of::<O::Out>(), dst, src, n) }
         }
     }
     match (isa, mode) {

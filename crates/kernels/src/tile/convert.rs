@@ -55,19 +55,19 @@ macro_rules! plain {
     ($($t:ty),*) => {$( numbers!(@to $t: u8, i8, u16, i16, u32, i32, u64, i64, f32, f64); )*};
 }
 plain!(u8, i8, u16, i16, u32, i32, u64, i64);
-numbers!(@to f32: u8, i8, u16, i16, u32, i32, f32, f64);
-numbers!(@to f64: u8, i8, u16, i16, u32, i32, f32, f64);
+numbers!(@to f32: f32, f64);
+numbers!(@to f64: f32, f64);
 
-macro_rules! float_to_wide {
+macro_rules! float_to_int {
     ($($from:ty, $to:ty;)*) => {$(
         impl Cast<$to> for $from {
             /// As `as` does, spelled out because the built-in form does not vectorise.
             #[inline(always)]
             fn cast(self) -> $to {
                 const LOW: $from = <$to>::MIN as $from;
-                // One above the greatest value, a power of two.
+                // The greatest value, or one above it where the float has no room for all its digits.
                 const HIGH: $from = <$to>::MAX as $from;
-                let fits = self >= LOW && self < HIGH;
+                let fits = (LOW..HIGH).contains(&self);
                 // SAFETY: the operand is in the range of the integer type, or 0.
                 let y: $to = unsafe { (if fits { self } else { 0.0 }).to_int_unchecked() };
                 if self >= HIGH {
@@ -81,11 +81,9 @@ macro_rules! float_to_wide {
         }
     )*};
 }
-float_to_wide! {
-    f32, i64;
-    f32, u64;
-    f64, i64;
-    f64, u64;
+float_to_int! {
+    f32, u8; f32, i8; f32, u16; f32, i16; f32, u32; f32, i32; f32, u64; f32, i64;
+    f64, u8; f64, i8; f64, u16; f64, i16; f64, u32; f64, i32; f64, u64; f64, i64;
 }
 numbers!(u8 = 0, i8 = 0, u16 = 0, i16 = 0, u32 = 0, i32 = 0, u64 = 0, i64 = 0, f32 = 0.0, f64 = 0.0);
 

@@ -39,20 +39,43 @@ pub fn copy_on(isa: Isa, size: usize) -> TileFn {
     }
 }
 
+/// Choice by masks: a plain `if` becomes a load from a chosen address, which does not vectorise.
+trait Choose: Copy {
+    fn choose(pred: u8, t: Self, f: Self) -> Self;
+}
+macro_rules! choose {
+    ($($t:ty),*) => {$(
+        impl Choose for $t {
+            #[inline(always)]
+            fn choose(pred: u8, t: $t, f: $t) -> $t {
+                let mask = <$t>::from(pred != 0).wrapping_neg();
+                (t & mask) | (f & !mask)
+            }
+        }
+    )*};
+}
+choose!(u8, u16, u32, u64);
+impl Choose for Wide {
+    #[inline(always)]
+    fn choose(pred: u8, t: Wide, f: Wide) -> Wide {
+        [u64::choose(pred, t[0], f[0]), u64::choose(pred, t[1], f[1])]
+    }
+}
+
 struct Select<T>(PhantomData<T>);
-impl<T: Copy> TileBody for Select<T> {
+impl<T: Choose> TileBody for Select<T> {
     #[inline(always)]
     unsafe fn run(dst: *mut u8, src: &[*const u8; 3], n: usize) {
         let (p, t, f) = (src[0], src[1].cast::<T>(), src[2].cast::<T>());
         let through = src.contains(&dst.cast_const());
         // SAFETY: the contract of `TileFn`.
         unsafe {
-            stretches(dst.cast::<T>(), n, through, usize::MAX, |out, i| {
+            stretches!(dst.cast::<T>(), T, n, through, usize::MAX, |out, i| {
                 let p = std::slice::from_raw_parts(p.add(i), out.len());
                 let t = std::slice::from_raw_parts(t.add(i), out.len());
                 let f = std::slice::from_raw_parts(f.add(i), out.len());
                 for (((o, &p), &t), &f) in out.iter_mut().zip(p).zip(t).zip(f) {
-                    o.write(if p != 0 { t } else { f });
+                    o.write(T::choose(p, t, f));
                 }
             });
         }

@@ -12,7 +12,7 @@ use crate::isa::{entry, Isa};
 entry!(TileBody, pick, TileFn, (dst: *mut u8, src: &[*const u8; 3], n: usize));
 
 /// Elements of the buffer for in-place use, and of the stretch that is examined for huge angles.
-const STRETCH: usize = 256;
+pub(super) const STRETCH: usize = 256;
 
 /// A function of one element.
 pub(crate) trait Op1<T> {
@@ -48,34 +48,29 @@ pub(crate) trait Op3<T> {
     fn f(x: T, y: T, z: T) -> T;
 }
 
-/// Runs `step(out, first, count)` over `n` elements, through a buffer when `through` says that the output overlaps an
-/// input, and at most `most` elements at a time.
+/// Runs a body over `n` elements: through a buffer when `through` says that the output overlaps an input, and at most
+/// `most` elements at a time. The body sees its output, of type `&mut [MaybeUninit<R>]`, and the index of its first
+/// element, and writes all of it.
 ///
-/// # Safety
-/// `dst` is valid for `n` elements, and `step` writes all `count` elements of its output.
-#[inline(always)]
-pub(crate) unsafe fn stretches<R: Copy>(
-    dst: *mut R,
-    n: usize,
-    through: bool,
-    most: usize,
-    mut step: impl FnMut(&mut [MaybeUninit<R>], usize),
-) {
-    let mut buffer = [MaybeUninit::<R>::uninit(); STRETCH];
-    let mut i = 0;
-    while i < n {
-        let count = (n - i).min(if through { STRETCH } else { most });
-        // SAFETY: `i + count <= n`, and the buffer holds STRETCH elements.
-        unsafe {
-            let out = if through { buffer.as_mut_ptr() } else { dst.add(i).cast() };
-            step(std::slice::from_raw_parts_mut(out, count), i);
+/// A macro, because a closure would be compiled by itself, without the target features of the loop around it.
+macro_rules! stretches {
+    ($dst:expr, $r:ty, $n:expr, $through:expr, $most:expr, |$out:ident, $i:ident| $body:block) => {{
+        let (dst, n, through): (*mut $r, usize, bool) = ($dst, $n, $through);
+        let mut buffer = [::std::mem::MaybeUninit::<$r>::uninit(); $crate::tile::map::STRETCH];
+        let mut $i = 0;
+        while $i < n {
+            let count = (n - $i).min(if through { $crate::tile::map::STRETCH } else { $most });
+            let place = if through { buffer.as_mut_ptr() } else { dst.add($i).cast() };
+            let $out = ::std::slice::from_raw_parts_mut(place, count);
+            $body
             if through {
-                std::ptr::copy_nonoverlapping(buffer.as_ptr().cast::<R>(), dst.add(i), count);
+                ::std::ptr::copy_nonoverlapping(buffer.as_ptr().cast::<$r>(), dst.add($i), count);
             }
+            $i += count;
         }
-        i += count;
-    }
+    }};
 }
+pub(super) use stretches;
 
 /// Loop of an [`Op1`].
 pub(crate) struct Map1<O, T>(PhantomData<(O, T)>);
@@ -86,7 +81,7 @@ impl<O: Op1<T>, T: Copy> TileBody for Map1<O, T> {
         let most = if O::REPAIRS { STRETCH } else { usize::MAX };
         // SAFETY: the contract of `TileFn`.
         unsafe {
-            stretches(dst.cast::<O::Out>(), n, dst.cast_const() == src[0], most, |out, i| {
+            stretches!(dst.cast::<O::Out>(), O::Out, n, dst.cast_const() == src[0], most, |out, i| {
                 let a = std::slice::from_raw_parts(a.add(i), out.len());
                 for (o, &x) in out.iter_mut().zip(a) {
                     o.write(O::f(x));
@@ -125,7 +120,7 @@ impl<O: Op2<T>, T: Copy> TileBody for Map2<O, T> {
         let through = dst.cast_const() == src[0] || dst.cast_const() == src[1];
         // SAFETY: the contract of `TileFn`.
         unsafe {
-            stretches(dst.cast::<O::Out>(), n, through, usize::MAX, |out, i| {
+            stretches!(dst.cast::<O::Out>(), O::Out, n, through, usize::MAX, |out, i| {
                 let a = std::slice::from_raw_parts(a.add(i), out.len());
                 let b = std::slice::from_raw_parts(b.add(i), out.len());
                 for ((o, &x), &y) in out.iter_mut().zip(a).zip(b) {
@@ -146,7 +141,7 @@ impl<O: Op2<T>, T: Copy, const FIRST: bool> TileBody for MapScalar<O, T, FIRST> 
         // SAFETY: the contract of `TileFn`; the element is read before anything is written.
         unsafe {
             let s = one.cast::<T>().read();
-            stretches(dst.cast::<O::Out>(), n, dst.cast_const() == tile, usize::MAX, |out, i| {
+            stretches!(dst.cast::<O::Out>(), O::Out, n, dst.cast_const() == tile, usize::MAX, |out, i| {
                 let a = std::slice::from_raw_parts(a.add(i), out.len());
                 for (o, &x) in out.iter_mut().zip(a) {
                     o.write(if FIRST { O::f(s, x) } else { O::f(x, s) });
@@ -165,7 +160,7 @@ impl<O: Op3<T>, T: Copy> TileBody for Map3<O, T> {
         let through = src.contains(&dst.cast_const());
         // SAFETY: the contract of `TileFn`.
         unsafe {
-            stretches(dst.cast::<T>(), n, through, usize::MAX, |out, i| {
+            stretches!(dst.cast::<T>(), T, n, through, usize::MAX, |out, i| {
                 let a = std::slice::from_raw_parts(a.add(i), out.len());
                 let b = std::slice::from_raw_parts(b.add(i), out.len());
                 let c = std::slice::from_raw_parts(c.add(i), out.len());
@@ -200,13 +195,7 @@ impl<T: Copy, const FIRST: bool> Spread<T, FIRST> {
     ///
     /// # Safety
     /// As [`TileFn`].
-    pub(crate) unsafe fn run_with(
-        f: TileFn,
-        out_size: usize,
-        dst: *mut u8,
-        src: &[*const u8; 3],
-        n: usize,
-    ) {
+    pub(crate) unsafe fn run_with(f: TileFn, out_size: usize, dst: *mut u8, src: &[*const u8; 3], n: usize) {
         let (tile, one) = if FIRST { (src[1], src[0]) } else { (src[0], src[1]) };
         // SAFETY: the contract of `TileFn`.
         unsafe {

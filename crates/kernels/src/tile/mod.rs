@@ -119,3 +119,6 @@ pub fn convert(from: DType, to: DType) -> Option<TileFn> {
 pub fn fused(fused: Fused, dtype: DType) -> Option<TileFn> {
     fused_on(isa::current(), fused, dtype)
 }
+
+#[cfg(test)]
+mod tests;

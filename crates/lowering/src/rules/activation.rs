@@ -40,9 +40,7 @@ pub const ROWS: &[Row] = &[
             x.gt(l).select(x - l, x.lt(-l).select(x + l, x * 0.0))
         })
     }),
-    Row::new("aten::hardshrink", |cx| {
-        of_self(cx, [0, 1], |[x, l]| x.ge(-l).and(x.le(l)).select(0.0, x))
-    }),
+    Row::new("aten::hardshrink", |cx| of_self(cx, [0, 1], |[x, l]| x.ge(-l).and(x.le(l)).select(0.0, x))),
     Row::new("aten::log_sigmoid_forward", log_sigmoid_forward),
     Row::new("aten::_prelu_kernel", |cx| {
         map(cx, [0, 1], Domain::Promoted, |[x, w]| x.gt(0.0).select(x, w * x))

@@ -9,9 +9,7 @@ use crate::{Ctx, Expr, Row};
 
 /// Rows of this family.
 pub const ROWS: &[Row] = &[
-    Row::new("aten::threshold_backward", |cx| {
-        numbers(cx, [0, 1, 2], |[g, x, t]| x.le(t).select(0.0, g))
-    }),
+    Row::new("aten::threshold_backward", |cx| numbers(cx, [0, 1, 2], |[g, x, t]| x.le(t).select(0.0, g))),
     Row::new("aten::leaky_relu_backward", |cx| {
         numbers(cx, [0, 1, 2], |[g, x, k]| x.gt(0.0).select(g, g * k))
     }),

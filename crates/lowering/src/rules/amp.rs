@@ -51,10 +51,7 @@ fn update_scale(cx: &mut Ctx) -> Lowered {
         let grown = s * growth;
         let good = due.reshape(&s.dims()).and(grown.is_finite()).select(grown, s);
         let good_n = due.select(0.0, next);
-        (
-            bad.select(s * backoff, good).value(),
-            bad.reshape(&n.dims()).select(0.0, good_n).value(),
-        )
+        (bad.select(s * backoff, good).value(), bad.reshape(&n.dims()).select(0.0, good_n).value())
     })?;
     let new_scale = cx.fit(new_scale, &scale.ty)?;
     let new_tracker = cx.fit(new_tracker, &tracker.ty)?;

@@ -15,11 +15,7 @@ pub const ROWS: &[Row] = &[
 ];
 
 /// The extreme of `self` along a dim (of all elements without one) and its index, the dim removed.
-fn arg_reduce(
-    cx: &mut Ctx,
-    along: Option<i64>,
-    max: bool,
-) -> Result<(Value, Value), LowerError> {
+fn arg_reduce(cx: &mut Ctx, along: Option<i64>, max: bool) -> Result<(Value, Value), LowerError> {
     let x = cx.tensor(0)?;
     // Truth values order like 0 and 1.
     let dtype = match x.ty.dtype {

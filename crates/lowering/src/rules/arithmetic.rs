@@ -9,15 +9,23 @@ use crate::{Ctx, Expr, LowerError, Row};
 /// Rows of this family.
 pub const ROWS: &[Row] = &[
     Row::new("aten::add.Tensor", |cx| scaled(cx, |x, y| x + y)).unit(&["alpha"]),
+    Row::new("aten::add.Scalar", |cx| scaled(cx, |x, y| x + y)).unit(&["alpha"]),
     Row::new("aten::sub.Tensor", |cx| scaled(cx, |x, y| x - y)).unit(&["alpha"]),
+    Row::new("aten::sub.Scalar", |cx| scaled(cx, |x, y| x - y)).unit(&["alpha"]),
     Row::new("aten::rsub.Tensor", rsub).unit(&["alpha"]),
+    Row::new("aten::rsub.Scalar", rsub).unit(&["alpha"]),
     Row::new("aten::_add_relu.Tensor", |cx| scaled(cx, |x, y| (x + y).max(0.0))).unit(&["alpha"]),
     Row::new("aten::mul.Tensor", |cx| map(cx, [0, 1], Domain::Promoted, |[x, y]| x * y)),
+    Row::new("aten::mul.Scalar", |cx| map(cx, [0, 1], Domain::Promoted, |[x, y]| x * y)),
     Row::new("aten::div.Tensor", |cx| map(cx, [0, 1], Domain::Float, |[x, y]| x / y)),
+    Row::new("aten::div.Scalar", |cx| map(cx, [0, 1], Domain::Float, |[x, y]| x / y)),
     Row::new("aten::div.Tensor_mode", div_mode),
+    Row::new("aten::div.Scalar_mode", div_mode),
     Row::new("aten::floor_divide", |cx| map(cx, [0, 1], Domain::Promoted, |[x, y]| div_floor(x, y))),
     Row::new("aten::fmod.Tensor", |cx| map(cx, [0, 1], Domain::Promoted, |[x, y]| x % y)),
+    Row::new("aten::fmod.Scalar", |cx| map(cx, [0, 1], Domain::Promoted, |[x, y]| x % y)),
     Row::new("aten::remainder.Tensor", |cx| map(cx, [0, 1], Domain::Promoted, |[x, y]| remainder(x, y))),
+    Row::new("aten::remainder.Scalar", |cx| map(cx, [0, 1], Domain::Promoted, |[x, y]| remainder(x, y))),
     Row::new("aten::remainder.Scalar_Tensor", |cx| {
         map(cx, [0, 1], Domain::Promoted, |[x, y]| remainder(x, y))
     }),
@@ -95,8 +103,7 @@ pub fn div_floor<'m>(x: Expr<'m>, y: Expr<'m>) -> Expr<'m> {
     let floor = (q - floor).gt(0.5).select(floor + 1.0, floor);
     let quotient = x / y;
     let zero = parts::signbit(quotient).select(-0.0, quotient.int(0));
-    y.eq(0.0)
-        .select(quotient, q.eq(0.0).select(zero, floor))
+    y.eq(0.0).select(quotient, q.eq(0.0).select(zero, floor))
 }
 
 /// The remainder with the sign of the divisor.
@@ -146,9 +153,8 @@ pub fn lerp_formula<'m>(start: Expr<'m>, end: Expr<'m>, weight: Expr<'m>) -> Exp
 
 fn lerp(cx: &mut Ctx) -> Lowered {
     let common = cx.promoted(&[0, 1])?;
-    let v = crate::helpers::apply_as(cx, [0, 1, 2], common, common.opmath(), |[a, b, w]| {
-        lerp_formula(a, b, w)
-    })?;
+    let v =
+        crate::helpers::apply_as(cx, [0, 1, 2], common, common.opmath(), |[a, b, w]| lerp_formula(a, b, w))?;
     cx.finish(v)
 }
 

@@ -6,7 +6,7 @@ use tnrs_types::{DType, Scalar};
 
 use crate::helpers::{apply_as, map, Domain, Lowered};
 use crate::rules::{parts, unary};
-use crate::{Ctx, Expr, LowerError, Row};
+use crate::{Ctx, Expr, Row};
 
 /// Rows of this family.
 pub const ROWS: &[Row] = &[
@@ -18,29 +18,17 @@ pub const ROWS: &[Row] = &[
     Row::new("aten::copysign.Tensor", |cx| map(cx, [0, 1], Domain::Float, |[x, y]| copysign(x, y))),
     Row::new("aten::nextafter", |cx| map(cx, [0, 1], Domain::Exact, |[x, y]| nextafter(x, y))),
     Row::new("aten::logaddexp", |cx| {
-        real_only(cx)?;
         map(cx, [0, 1], Domain::Float, |[x, y]| logaddexp(x, y, |t| t.exp().log1p()))
     }),
     Row::new("aten::logaddexp2", |cx| {
-        map(cx, [0, 1], Domain::Float, |[x, y]| {
-            logaddexp(x, y, |t| unary::exp2(t).log1p() / LN_2)
-        })
+        map(cx, [0, 1], Domain::Float, |[x, y]| logaddexp(x, y, |t| unary::exp2(t).log1p() / LN_2))
     }),
     Row::new("aten::xlogy.Tensor", |cx| map(cx, [0, 1], Domain::Float, |[x, y]| xlog(x, y, y.log()))),
-    Row::new("aten::special_xlog1py", |cx| {
-        map(cx, [0, 1], Domain::Float, |[x, y]| xlog(x, y, y.log1p()))
-    }),
+    Row::new("aten::special_xlog1py", |cx| map(cx, [0, 1], Domain::Float, |[x, y]| xlog(x, y, y.log1p()))),
     Row::new("aten::heaviside", |cx| {
         map(cx, [0, 1], Domain::Exact, |[x, v]| x.eq(0.0).select(v, x.gt(0.0).select(1.0, v.int(0))))
     }),
 ];
-
-fn real_only(cx: &Ctx) -> Result<(), LowerError> {
-    if cx.promoted(&[0, 1])?.is_complex() {
-        return Err(LowerError::unsupported("complex operands"));
-    }
-    Ok(())
-}
 
 /// xʸ. Integers to negative powers are the truncated reciprocal: 0 except for bases 1 and −1.
 pub fn pow<'m>(x: Expr<'m>, y: Expr<'m>) -> Expr<'m> {
@@ -53,9 +41,7 @@ pub fn pow<'m>(x: Expr<'m>, y: Expr<'m>) -> Expr<'m> {
     }
     let odd = y.and(y.int(1)).ne(0.0);
     let one = x.int(1);
-    let inverse = x
-        .eq(1.0)
-        .select(one, x.eq(-1.0).select(odd.select(-1.0, one), x.int(0)));
+    let inverse = x.eq(1.0).select(one, x.eq(-1.0).select(odd.select(-1.0, one), x.int(0)));
     y.lt(0.0).select(inverse, x.pow(y.max(0.0)))
 }
 
@@ -117,12 +103,13 @@ fn nextafter<'m>(x: Expr<'m>, y: Expr<'m>) -> Expr<'m> {
     y.is_nan().select(y, x.is_nan().select(x, r))
 }
 
-/// m + f(−|x − y|) with m the larger operand; equal infinities stay.
-fn logaddexp<'m>(
-    x: Expr<'m>,
-    y: Expr<'m>,
-    f: impl Fn(Expr<'m>) -> Expr<'m>,
-) -> Expr<'m> {
+/// m + f(n − m), with m the operand of larger real part and n the other; equal infinities stay.
+fn logaddexp<'m>(x: Expr<'m>, y: Expr<'m>, f: impl Fn(Expr<'m>) -> Expr<'m>) -> Expr<'m> {
+    if x.dtype().is_complex() {
+        let first = x.real().ge(y.real());
+        let (hi, lo) = (first.select(x, y), first.select(y, x));
+        return hi + f(lo - hi);
+    }
     let r = x.max(y) + f(-((x - y).abs()));
     x.eq(y).and(x.is_inf()).select(x, r)
 }

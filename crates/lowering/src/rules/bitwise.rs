@@ -21,10 +21,10 @@ pub const ROWS: &[Row] = &[
     Row::new("aten::__lshift__.Scalar", |cx| map(cx, [0, 1], Domain::Exact, |[x, y]| left(x, y))),
     Row::new("aten::__rshift__.Tensor", |cx| map(cx, [0, 1], Domain::Exact, |[x, y]| right(x, y))),
     Row::new("aten::__rshift__.Scalar", |cx| map(cx, [0, 1], Domain::Exact, |[x, y]| right(x, y))),
-    Row::new("aten::__ilshift__.Tensor", |cx| in_place(cx, |x, y| left(x, y))),
-    Row::new("aten::__ilshift__.Scalar", |cx| in_place(cx, |x, y| left(x, y))),
-    Row::new("aten::__irshift__.Tensor", |cx| in_place(cx, |x, y| right(x, y))),
-    Row::new("aten::__irshift__.Scalar", |cx| in_place(cx, |x, y| right(x, y))),
+    Row::new("aten::__ilshift__.Tensor", |cx| in_place(cx, left)),
+    Row::new("aten::__ilshift__.Scalar", |cx| in_place(cx, left)),
+    Row::new("aten::__irshift__.Tensor", |cx| in_place(cx, right)),
+    Row::new("aten::__irshift__.Scalar", |cx| in_place(cx, right)),
 ];
 
 /// These are not named after their functional overloads, so they write `self` themselves.

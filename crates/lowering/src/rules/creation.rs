@@ -12,8 +12,9 @@ pub const ROWS: &[Row] = &[
     Row::new("aten::fill_.Scalar", fill_),
     Row::new("aten::fill_.Tensor", fill_),
     Row::new("aten::zero_", zero_),
-    Row::new("aten::arange.start_out", arange),
-    Row::new("aten::range.out", arange),
+    // The bounds decide the size of the result, so they are part of the key.
+    Row::new("aten::arange.start_out", arange).stat(&["start", "end", "step"]),
+    Row::new("aten::range.out", arange).stat(&["start", "end", "step"]),
     Row::new("aten::linspace.out", linspace),
     Row::new("aten::logspace.out", logspace),
     Row::new("aten::eye.out", eye),

@@ -92,12 +92,8 @@ pub const ROWS: &[Row] = &[
     Row::new("aten::_foreach_lerp.List", lerp),
     Row::new("aten::_foreach_lerp.Scalar", lerp),
     Row::new("aten::_foreach_lerp.ScalarList", lerp),
-    Row::new("aten::_foreach_norm.Scalar", |cx| reduced(cx, |x, p, dims| norm::norm(x, p, dims)))
-        .stat(&["ord"]),
-    Row::new("aten::_foreach_powsum.Scalar", |cx| {
-        reduced(cx, |x, p, dims| norm::power_sum(x, p, dims))
-    })
-    .stat(&["ord"]),
+    Row::new("aten::_foreach_norm.Scalar", |cx| reduced(cx, norm::norm)).stat(&["ord"]),
+    Row::new("aten::_foreach_powsum.Scalar", |cx| reduced(cx, norm::power_sum)).stat(&["ord"]),
     Row::new("aten::_foreach_max", |cx| {
         per_tensor(cx, 0, |cx, x, _| {
             let dims: Vec<i64> = (0..x.ty.rank() as i64).collect();
@@ -214,16 +210,10 @@ fn per_tensor(
         let ty = cx.outs.get(k).unwrap_or(&x.ty).clone();
         results.push(cx.fit(v, &ty)?);
     }
-    Ok(Outcome {
-        rets: vec![Ret::List(results)],
-        writes: Vec::new(),
-    })
+    Ok(Outcome { rets: vec![Ret::List(results)], writes: Vec::new() })
 }
 
-fn write_each(
-    cx: &mut Ctx,
-    f: impl Fn(&mut Ctx, &Tensor, usize) -> Result<Value, LowerError>,
-) -> Lowered {
+fn write_each(cx: &mut Ctx, f: impl Fn(&mut Ctx, &Tensor, usize) -> Result<Value, LowerError>) -> Lowered {
     let mut writes = Vec::new();
     for (k, x) in cx.tensors(0)?.iter().enumerate() {
         writes.push((0, k, f(cx, x, k)?));
@@ -256,10 +246,7 @@ fn each(
         let ty = cx.outs.get(k).unwrap_or(&x.ty).clone();
         results.push(cx.fit(v, &ty)?);
     }
-    Ok(Outcome {
-        rets: vec![Ret::List(results)],
-        writes: Vec::new(),
-    })
+    Ok(Outcome { rets: vec![Ret::List(results)], writes: Vec::new() })
 }
 
 /// Whether a multiplier is absent or known to be 1.
@@ -280,29 +267,19 @@ fn scaled(cx: &mut Ctx, f: impl for<'m> Fn(Expr<'m>, Expr<'m>) -> Expr<'m>) -> L
 }
 
 /// `self + f(value, tensor1, tensor2)`.
-fn addc(
-    cx: &mut Ctx,
-    f: impl for<'m> Fn(Expr<'m>, Expr<'m>, Expr<'m>) -> Expr<'m>,
-) -> Lowered {
+fn addc(cx: &mut Ctx, f: impl for<'m> Fn(Expr<'m>, Expr<'m>, Expr<'m>) -> Expr<'m>) -> Lowered {
     if is_unit(cx, 3) {
-        return each(cx, &[0, 1, 2], &[0, 1, 2], Domain::Promoted, |v| {
-            v[0] + f(v[1].int(1), v[1], v[2])
-        });
+        return each(cx, &[0, 1, 2], &[0, 1, 2], Domain::Promoted, |v| v[0] + f(v[1].int(1), v[1], v[2]));
     }
     each(cx, &[0, 1, 2, 3], &[0, 1, 2], Domain::Promoted, |v| v[0] + f(v[3], v[1], v[2]))
 }
 
 fn lerp(cx: &mut Ctx) -> Lowered {
-    each(cx, &[0, 1, 2], &[0, 1], Domain::Promoted, |v| {
-        arithmetic::lerp_formula(v[0], v[1], v[2])
-    })
+    each(cx, &[0, 1, 2], &[0, 1], Domain::Promoted, |v| arithmetic::lerp_formula(v[0], v[1], v[2]))
 }
 
 /// A reduction of each tensor to one number, of order `ord`.
-fn reduced(
-    cx: &mut Ctx,
-    f: impl for<'m> Fn(Expr<'m>, f64, &[i64]) -> Expr<'m>,
-) -> Lowered {
+fn reduced(cx: &mut Ctx, f: impl for<'m> Fn(Expr<'m>, f64, &[i64]) -> Expr<'m>) -> Lowered {
     let p = norm::order(cx, 1)?;
     let wanted = cx.dtype(2);
     per_tensor(cx, 0, |cx, x, _| {

@@ -26,14 +26,16 @@ pub(crate) const ROWS: &[Row] = &[
 /// More elements than this in a window make a program that is not worth compiling.
 const MAX_ELEMENTS: usize = 4096;
 
-/// Position tables, one per spatial dim, as one flat position in the sizes of the output.
+/// Position tables, one per spatial dim, as one flat position in the sizes of the output; 32 bits while planes fit.
 fn flat_table<'m>(m: &'m Math, tables: &[Vec<i64>], input: &[i64], dims: &[i64]) -> Expr<'m> {
     let strides = contiguous_strides(input);
     let lead = dims.len() - input.len();
-    let mut sum = m.splat(DType::I64, dims, Scalar::Int(0));
+    let fits = tnrs_types::numel(input) < i64::from(i32::MAX) / 2;
+    let dtype = if fits { DType::I32 } else { DType::I64 };
+    let mut sum = m.splat(dtype, dims, Scalar::Int(0));
     for (d, table) in tables.iter().enumerate() {
         let scaled: Vec<i64> = table.iter().map(|p| p * strides[d]).collect();
-        sum = sum + m.ints(&scaled).along(lead + d, dims);
+        sum = sum + m.ints(&scaled).cast(dtype).along(lead + d, dims);
     }
     sum
 }
@@ -91,7 +93,7 @@ fn forward(cx: &mut Ctx, spatial: usize) -> Lowered {
             let at = (base + base.int(step)).broadcast(&out.dims);
             best = challenge(best, (value, at));
         }
-        (best.0.value(), best.1.value())
+        (best.0.value(), best.1.cast(DType::I64).value())
     })?;
     Ok(Outcome::tensors(&[values, indices]))
 }

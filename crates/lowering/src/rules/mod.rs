@@ -1,50 +1,55 @@
 //! The table: every family's rows, one family a file.
 
+mod accumulate;
 mod activation;
-mod amp;
-mod foreach;
-mod optim;
-mod random;
-mod sampling;
-mod arg_reduce;
-mod creation;
-mod cumulative;
-mod norm;
-mod reduction;
-mod variance;
 mod activation_grad;
+mod amp;
+mod arg_reduce;
 mod arithmetic;
+mod attention;
+mod avg_pool;
 mod binary;
 mod bitwise;
 mod compare;
-mod parts;
-mod unary;
-mod attention;
-mod embedding;
-mod index;
-mod matmul;
-mod nll;
-mod norm_layer;
-mod softmax;
-mod accumulate;
-mod gather;
-mod index_dim;
 mod concat;
-mod triangle;
-mod rearrange;
-mod slices;
-mod resample;
 mod convolution;
+mod creation;
+mod cumulative;
+mod distance;
+mod embedding;
+mod embedding_bag;
+mod foreach;
+mod gather;
+mod index;
+mod index_dim;
+mod loss;
+mod margin;
+mod matmul;
+mod max_pool;
+mod nll;
+mod norm;
 mod norm_batch;
 mod norm_group;
-mod loss;
-mod window;
-mod max_pool;
-mod avg_pool;
-mod sort;
+mod norm_layer;
+mod optim;
+mod parts;
+mod random;
+mod rearrange;
+mod recurrent;
+mod reduction;
+mod resample;
+mod sampling;
 mod search;
+mod slices;
+mod softmax;
+mod sort;
+mod special;
+mod triangle;
+mod unary;
 mod unfold;
-mod distance;
+mod variance;
+mod window;
+mod grid;
 
 use crate::Row;
 
@@ -52,50 +57,55 @@ use crate::Row;
 pub fn table() -> Vec<&'static Row> {
     let families: &[&'static [Row]] = &[
         activation::ROWS,
-        amp::ROWS,
-        foreach::ROWS,
-        optim::ROWS,
-        random::ROWS,
-        sampling::ROWS,
-        foreach::UNARY,
-        foreach::BINARY,
-        arg_reduce::ROWS,
-        creation::ROWS,
-        cumulative::ROWS,
-        norm::ROWS,
-        reduction::ROWS,
-        variance::ROWS,
         activation_grad::ROWS,
+        amp::ROWS,
+        arg_reduce::ROWS,
         arithmetic::ROWS,
+        attention::ROWS,
+        avg_pool::ROWS,
         binary::ROWS,
         bitwise::ROWS,
         compare::ROWS,
-        parts::ROWS,
-        unary::ROWS,
-        attention::ROWS,
-        embedding::ROWS,
-        index::ROWS,
-        matmul::ROWS,
-        nll::ROWS,
-        norm_layer::ROWS,
-        softmax::ROWS,
-        gather::ROWS,
-        index_dim::ROWS,
         concat::ROWS,
-        triangle::ROWS,
-        rearrange::ROWS,
-        slices::ROWS,
-        resample::ROWS,
         convolution::ROWS,
+        creation::ROWS,
+        cumulative::ROWS,
+        distance::ROWS,
+        embedding::ROWS,
+        embedding_bag::ROWS,
+        foreach::BINARY,
+        foreach::ROWS,
+        foreach::UNARY,
+        gather::ROWS,
+        index::ROWS,
+        index_dim::ROWS,
+        loss::ROWS,
+        margin::ROWS,
+        matmul::ROWS,
+        max_pool::ROWS,
+        nll::ROWS,
+        norm::ROWS,
         norm_batch::ROWS,
         norm_group::ROWS,
-        loss::ROWS,
-        max_pool::ROWS,
-        avg_pool::ROWS,
-        sort::ROWS,
+        norm_layer::ROWS,
+        optim::ROWS,
+        parts::ROWS,
+        random::ROWS,
+        rearrange::ROWS,
+        recurrent::ROWS,
+        reduction::ROWS,
+        resample::ROWS,
+        sampling::ROWS,
         search::ROWS,
+        slices::ROWS,
+        softmax::ROWS,
+        sort::ROWS,
+        special::ROWS,
+        triangle::ROWS,
+        unary::ROWS,
         unfold::ROWS,
-        distance::ROWS,
+        variance::ROWS,
+        grid::ROWS,
     ];
     families.iter().flat_map(|f| f.iter()).collect()
 }

@@ -112,9 +112,11 @@ fn backward(cx: &mut Ctx) -> Lowered {
             }
             None => scale,
         };
-        let valid = t.ne(t.int(ignore));
-        let value = valid.select(scale, 0.0).cast(out.dtype);
-        let hit = m.iota(DType::I64, &out.dims, dim as i64).eq(t);
+        // An ignored row is told apart by a class that does not exist. 32 bits suffice for any class, and the
+        // comparison of every element with its row's class is all the work there is.
+        let class = t.ne(t.int(ignore)).select(t, -1.0).cast(DType::I32);
+        let hit = m.iota(DType::I32, &out.dims, dim as i64).eq(class);
+        let value = scale.cast(out.dtype);
         hit.select(value, 0.0).value()
     })?;
     Ok(v.into())

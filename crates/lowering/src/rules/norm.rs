@@ -24,10 +24,7 @@ pub fn order(cx: &Ctx, i: usize) -> Result<f64, LowerError> {
     Ok(cx.known(i)?.to_f64())
 }
 
-fn over_dims(
-    cx: &mut Ctx,
-    f: impl for<'m> Fn(Expr<'m>, f64, &[i64]) -> Expr<'m>,
-) -> Lowered {
+fn over_dims(cx: &mut Ctx, f: impl for<'m> Fn(Expr<'m>, f64, &[i64]) -> Expr<'m>) -> Lowered {
     let p = order(cx, 1)?;
     let x = cx.tensor(0)?;
     let compute = compute_type(x.ty.dtype, cx.out(0)?.dtype);
@@ -48,11 +45,7 @@ pub fn compute_type(operand: DType, result: DType) -> DType {
 /// Σ |x|ᵖ.
 pub fn power_sum<'m>(x: Expr<'m>, p: f64, dims: &[i64]) -> Expr<'m> {
     if p == 2.0 {
-        let square = if x.dtype().is_complex() {
-            x.real() * x.real() + x.imag() * x.imag()
-        } else {
-            x * x
-        };
+        let square = if x.dtype().is_complex() { x.real() * x.real() + x.imag() * x.imag() } else { x * x };
         return square.sum(dims);
     }
     let a = x.abs();

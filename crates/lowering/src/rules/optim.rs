@@ -26,11 +26,14 @@ fn number_type(p: &Tensor) -> DType {
     }
 }
 
+/// The learning rate, and the gradient scale and infinity flag where given.
+type Rate = (Value, Option<(Value, Value)>);
+
 /// The learning rate, gradient scale and infinity flag, each converted once per element type.
 struct Numbers {
     lr: usize,
     scale: Option<(usize, usize)>,
-    made: Vec<(DType, Value, Option<(Value, Value)>)>,
+    made: Vec<(DType, Rate)>,
 }
 
 impl Numbers {
@@ -39,33 +42,21 @@ impl Numbers {
         let scale = match (cx.is_absent(grad_scale), cx.is_absent(found_inf)) {
             (false, false) => Some((grad_scale, found_inf)),
             (true, true) => None,
-            _ => {
-                return Err(LowerError::unsupported(
-                    "grad_scale and found_inf must be given together",
-                ))
-            }
+            _ => return Err(LowerError::unsupported("grad_scale and found_inf must be given together")),
         };
-        Ok(Numbers {
-            lr,
-            scale,
-            made: Vec::new(),
-        })
+        Ok(Numbers { lr, scale, made: Vec::new() })
     }
 
-    fn get(
-        &mut self,
-        cx: &mut Ctx,
-        dtype: DType,
-    ) -> Result<(Value, Option<(Value, Value)>), LowerError> {
-        if let Some(&(_, lr, scale)) = self.made.iter().find(|m| m.0 == dtype) {
-            return Ok((lr, scale));
+    fn get(&mut self, cx: &mut Ctx, dtype: DType) -> Result<Rate, LowerError> {
+        if let Some(&(_, rate)) = self.made.iter().find(|m| m.0 == dtype) {
+            return Ok(rate);
         }
         let lr = scalar(cx, self.lr, dtype)?;
         let scale = match self.scale {
             Some((s, f)) => Some((scalar(cx, s, dtype)?, scalar(cx, f, dtype)?)),
             None => None,
         };
-        self.made.push((dtype, lr, scale));
+        self.made.push((dtype, (lr, scale)));
         Ok((lr, scale))
     }
 }
@@ -77,9 +68,7 @@ fn scalar(cx: &mut Ctx, i: usize, dtype: DType) -> Result<Value, LowerError> {
 }
 
 fn step_value(cx: &mut Ctx, steps: &[Tensor], k: usize, dtype: DType) -> Result<Value, LowerError> {
-    let step = steps
-        .get(k)
-        .ok_or_else(|| LowerError::runtime(format!("{}: too few state steps", cx.op)))?;
+    let step = steps.get(k).ok_or_else(|| LowerError::runtime(format!("{}: too few state steps", cx.op)))?;
     let v = cx.cast(step.value, dtype)?;
     Ok(cx.b.reshape(v, &[])?)
 }
@@ -91,10 +80,7 @@ fn lists<const N: usize>(cx: &Ctx, args: [usize; N]) -> Result<[Vec<Tensor>; N],
         *list = cx.tensors(i)?;
     }
     if out.iter().any(|l| l.len() != out[0].len()) {
-        return Err(LowerError::runtime(format!(
-            "{}: tensor lists must have the same length",
-            cx.op
-        )));
+        return Err(LowerError::runtime(format!("{}: tensor lists must have the same length", cx.op)));
     }
     Ok(out)
 }
@@ -133,9 +119,9 @@ fn adam(cx: &mut Ctx, decoupled: bool) -> Lowered {
         let step = step_value(cx, &steps, k, dtype)?;
         let mut state: Vec<(usize, &Tensor)> = vec![(0, p), (2, &means[k]), (3, &squares[k])];
         if amsgrad {
-            let peak = peaks.get(k).ok_or_else(|| {
-                LowerError::runtime(format!("{}: too few maximum second moments", cx.op))
-            })?;
+            let peak = peaks
+                .get(k)
+                .ok_or_else(|| LowerError::runtime(format!("{}: too few maximum second moments", cx.op)))?;
             state.push((4, peak));
         }
         let mut operands = vec![p.value, grads[k].value];
@@ -174,9 +160,9 @@ fn sgd(cx: &mut Ctx) -> Lowered {
         let (lr, scale) = numbers.get(cx, number_type(p))?;
         let mut state: Vec<(usize, &Tensor)> = vec![(0, p)];
         if momentum != 0.0 {
-            let buffer = buffers.get(k).ok_or_else(|| {
-                LowerError::runtime(format!("{}: too few momentum buffers", cx.op))
-            })?;
+            let buffer = buffers
+                .get(k)
+                .ok_or_else(|| LowerError::runtime(format!("{}: too few momentum buffers", cx.op)))?;
             state.push((2, buffer));
         }
         let mut operands = vec![p.value, grads[k].value];

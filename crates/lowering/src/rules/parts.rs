@@ -81,24 +81,12 @@ fn is_inf(x: Expr<'_>) -> Expr<'_> {
 }
 
 fn infinity(cx: &mut Ctx, value: f64) -> Lowered {
-    map(cx, [0], Domain::Promoted, |[x]| {
-        if x.dtype().is_float() {
-            x.eq(value)
-        } else {
-            x.ne(x)
-        }
-    })
+    map(cx, [0], Domain::Promoted, |[x]| if x.dtype().is_float() { x.eq(value) } else { x.ne(x) })
 }
 
 /// Rounding leaves integers alone.
 fn rounding(cx: &mut Ctx, f: impl for<'m> Fn(Expr<'m>) -> Expr<'m>) -> Lowered {
-    map(cx, [0], Domain::Promoted, |[x]| {
-        if x.dtype().is_float() {
-            f(x)
-        } else {
-            x
-        }
-    })
+    map(cx, [0], Domain::Promoted, |[x]| if x.dtype().is_float() { f(x) } else { x })
 }
 
 fn round_decimals(cx: &mut Ctx) -> Lowered {
@@ -132,18 +120,14 @@ fn nan_to_num(cx: &mut Ctx) -> Lowered {
     let low = cx.float(3).unwrap_or(-limit);
     let v = apply(cx, [0], Domain::Promoted, |[x]| match x.dtype().class() {
         Class::Float => fix_number(x, nan, high, low),
-        Class::Complex => {
-            fix_number(x.real(), nan, high, low).complex(fix_number(x.imag(), nan, high, low))
-        }
+        Class::Complex => fix_number(x.real(), nan, high, low).complex(fix_number(x.imag(), nan, high, low)),
         _ => x,
     })?;
     cx.finish(v)
 }
 
 fn fix_number(x: Expr<'_>, nan: f64, high: f64, low: f64) -> Expr<'_> {
-    let finite = x
-        .eq(f64::INFINITY)
-        .select(high, x.eq(f64::NEG_INFINITY).select(low, x));
+    let finite = x.eq(f64::INFINITY).select(high, x.eq(f64::NEG_INFINITY).select(low, x));
     x.is_nan().select(nan, finite)
 }
 

@@ -74,10 +74,7 @@ fn whole(bits: Expr<'_>, n: i64, digits: u32, compute: DType) -> Expr<'_> {
     }
     let low_digits = digits - 27;
     let high = bits.slice(0, 0, n).shr_logical(5.0).cast(compute);
-    let low = bits
-        .slice(0, n, 2 * n)
-        .shr_logical(f64::from(32 - low_digits))
-        .cast(compute);
+    let low = bits.slice(0, n, 2 * n).shr_logical(f64::from(32 - low_digits)).cast(compute);
     high * 2f64.powi(low_digits as i32) + low
 }
 
@@ -91,12 +88,7 @@ fn words(digits: u32) -> i64 {
 }
 
 /// `n` uniform numbers in [0, 1), multiples of 2^−digits, of type `compute`.
-pub fn uniform(
-    cx: &mut Ctx,
-    n: i64,
-    digits: u32,
-    compute: DType,
-) -> Result<Value, LowerError> {
+pub fn uniform(cx: &mut Ctx, n: i64, digits: u32, compute: DType) -> Result<Value, LowerError> {
     let bits = cx.random_bits(&[n * words(digits)])?;
     cx.math(|m| {
         let scale = 2f64.powi(-(digits as i32));
@@ -139,11 +131,7 @@ fn fill(
     let u = source(cx, n * parts, compute_type(ty.dtype))?;
     let v = cx.math(|m| {
         let v = f(m.expr(u));
-        let v = if parts == 2 {
-            v.slice(0, 0, n).complex(v.slice(0, n, 2 * n))
-        } else {
-            v
-        };
+        let v = if parts == 2 { v.slice(0, 0, n).complex(v.slice(0, n, 2 * n)) } else { v };
         v.reshape(&ty.dims).value()
     })?;
     Ok(write(cx.fit(v, &ty)?))
@@ -195,32 +183,24 @@ fn log_normal_(cx: &mut Ctx) -> Lowered {
 
 fn exponential_(cx: &mut Ctx) -> Lowered {
     let lambda = cx.float(1)?;
-    check(lambda > 0.0, || {
-        format!("exponential_ expects lambda > 0.0, but found lambda={lambda}")
-    })?;
+    check(lambda > 0.0, || format!("exponential_ expects lambda > 0.0, but found lambda={lambda}"))?;
     fill(cx, open_uniform, |u| u.log() * (-1.0 / lambda))
 }
 
 fn cauchy_(cx: &mut Ctx) -> Lowered {
     let (median, sigma) = (cx.float(1)?, cx.float(2)?);
-    check(sigma > 0.0, || {
-        format!("cauchy_ expects sigma > 0.0, but found sigma={sigma}")
-    })?;
+    check(sigma > 0.0, || format!("cauchy_ expects sigma > 0.0, but found sigma={sigma}"))?;
     fill(cx, open_uniform, |u| ((u - 0.5) * PI).tan() * sigma + median)
 }
 
 fn geometric_(cx: &mut Ctx) -> Lowered {
     let p = cx.float(1)?;
-    check(p > 0.0 && p < 1.0, || {
-        format!("geometric_ expects p to be in (0, 1), but got p={p}")
-    })?;
+    check(p > 0.0 && p < 1.0, || format!("geometric_ expects p to be in (0, 1), but got p={p}"))?;
     fill(cx, open_uniform, |u| (u.log() / (-p).ln_1p()).ceil())
 }
 
 fn probability(p: f64) -> Result<f64, LowerError> {
-    check((0.0..=1.0).contains(&p), || {
-        format!("bernoulli_ expects p to be in [0, 1], but got p={p}")
-    })?;
+    check((0.0..=1.0).contains(&p), || format!("bernoulli_ expects p to be in [0, 1], but got p={p}"))?;
     Ok(p)
 }
 

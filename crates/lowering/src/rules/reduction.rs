@@ -10,9 +10,7 @@ use crate::{Ctx, Expr, LowerError, Row};
 pub const ROWS: &[Row] = &[
     Row::new("aten::sum", |cx| over_out(cx, None, sum)),
     Row::new("aten::sum.dim_IntList", |cx| over_out(cx, Some(1), sum)),
-    Row::new("aten::nansum", |cx| {
-        over_out(cx, Some(1), |x, dims| sum(zero_nan(x), dims))
-    }),
+    Row::new("aten::nansum", |cx| over_out(cx, Some(1), |x, dims| sum(zero_nan(x), dims))),
     Row::new("aten::mean", |cx| over_out(cx, None, mean)),
     Row::new("aten::mean.dim", |cx| over_out(cx, Some(1), mean)),
     Row::new("aten::prod", |cx| over_out(cx, None, product)),
@@ -27,20 +25,16 @@ pub const ROWS: &[Row] = &[
     Row::new("aten::any", |cx| truth(cx, None, ReduceKind::Or)),
     Row::new("aten::any.dim", |cx| truth(cx, Some(1), ReduceKind::Or)),
     Row::new("aten::any.dims", |cx| truth(cx, Some(1), ReduceKind::Or)),
-    Row::new("aten::count_nonzero", |cx| count_nonzero(cx)),
-    Row::new("aten::count_nonzero.dim_IntList", |cx| count_nonzero(cx)),
-    Row::new("aten::aminmax", |cx| aminmax(cx)),
-    Row::new("aten::_aminmax", |cx| aminmax(cx)),
-    Row::new("aten::_aminmax.dim", |cx| aminmax(cx)),
+    Row::new("aten::count_nonzero", count_nonzero),
+    Row::new("aten::count_nonzero.dim_IntList", count_nonzero),
+    Row::new("aten::aminmax", aminmax),
+    Row::new("aten::_aminmax", aminmax),
+    Row::new("aten::_aminmax.dim", aminmax),
     Row::new("aten::logsumexp", logsumexp),
 ];
 
 /// `self` in a given type and the dims that the argument names (all without one).
-pub fn operand(
-    cx: &mut Ctx,
-    dims: Option<usize>,
-    compute: DType,
-) -> Result<(Value, Dims), LowerError> {
+pub fn operand(cx: &mut Ctx, dims: Option<usize>, compute: DType) -> Result<(Value, Dims), LowerError> {
     let x = cx.tensor(0)?;
     let rank = x.ty.rank();
     let dims = match dims {
@@ -51,11 +45,7 @@ pub fn operand(
 }
 
 /// A reduction that computes in the opmath of its result type.
-fn over_out(
-    cx: &mut Ctx,
-    dims: Option<usize>,
-    f: impl for<'m> Fn(Expr<'m>, &[i64]) -> Expr<'m>,
-) -> Lowered {
+fn over_out(cx: &mut Ctx, dims: Option<usize>, f: impl for<'m> Fn(Expr<'m>, &[i64]) -> Expr<'m>) -> Lowered {
     let compute = cx.out(0)?.dtype.opmath();
     let (x, dims) = operand(cx, dims, compute)?;
     let v = cx.math(|m| f(m.expr(x), &dims).value())?;
@@ -63,11 +53,7 @@ fn over_out(
 }
 
 /// A reduction that computes in `self`'s type.
-fn over_self(
-    cx: &mut Ctx,
-    dims: Option<usize>,
-    f: impl for<'m> Fn(Expr<'m>, &[i64]) -> Expr<'m>,
-) -> Lowered {
+fn over_self(cx: &mut Ctx, dims: Option<usize>, f: impl for<'m> Fn(Expr<'m>, &[i64]) -> Expr<'m>) -> Lowered {
     let compute = cx.tensor(0)?.ty.dtype;
     let (x, dims) = operand(cx, dims, compute)?;
     let v = cx.math(|m| f(m.expr(x), &dims).value())?;
@@ -140,19 +126,17 @@ fn aminmax(cx: &mut Ctx) -> Lowered {
     cx.finish_reshaped(&[lo, hi])
 }
 
-/// ln Σ eˣ, relative to the maximum; an infinite maximum is not subtracted from itself.
-pub fn logsumexp_formula<'m>(x: Expr<'m>, dims: &[i64]) -> Expr<'m> {
-    let top = x.reduce_keep(ReduceKind::Maximum, dims);
-    let top = top.is_inf().select(0.0, top);
+/// ln Σ eˣ, relative to the largest real part; an infinite one is not subtracted from itself.
+fn logsumexp_formula<'m>(x: Expr<'m>, dims: &[i64]) -> Expr<'m> {
+    let size = if x.dtype().is_complex() { x.real() } else { x };
+    let top = size.reduce_keep(ReduceKind::Maximum, dims);
+    let top = top.is_inf().select(0.0, top).cast(x.dtype());
     let sum = (x - top).exp().sum(dims);
     sum.log() + top.reshape(&sum.dims())
 }
 
 fn logsumexp(cx: &mut Ctx) -> Lowered {
     let compute = cx.out(0)?.dtype.opmath();
-    if compute.is_complex() {
-        return Err(LowerError::unsupported("complex operands"));
-    }
     let (x, dims) = operand(cx, Some(1), compute)?;
     let v = cx.math(|m| {
         let x = m.expr(x);

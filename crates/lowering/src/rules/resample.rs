@@ -36,6 +36,10 @@ pub(crate) const ROWS: &[Row] = &[
     Row::new("aten::upsample_bilinear2d", |cx| up(cx, 2, Some(2), Mode::Linear)),
     Row::new("aten::upsample_trilinear3d", |cx| up(cx, 3, Some(2), Mode::Linear)),
     Row::new("aten::upsample_bicubic2d", |cx| up(cx, 2, Some(2), Mode::Cubic)),
+    Row::new("aten::_upsample_bilinear2d_aa", |cx| up(cx, 2, Some(2), Mode::LinearSmooth)),
+    Row::new("aten::_upsample_bicubic2d_aa", |cx| up(cx, 2, Some(2), Mode::CubicSmooth)),
+    Row::new("aten::_upsample_bilinear2d_aa_backward", |cx| down(cx, 2, Some(3), Mode::LinearSmooth)),
+    Row::new("aten::_upsample_bicubic2d_aa_backward", |cx| down(cx, 2, Some(3), Mode::CubicSmooth)),
     Row::new("aten::upsample_nearest1d_backward", |cx| down(cx, 1, None, Mode::Nearest)),
     Row::new("aten::upsample_nearest2d_backward", |cx| down(cx, 2, None, Mode::Nearest)),
     Row::new("aten::upsample_nearest3d_backward", |cx| down(cx, 3, None, Mode::Nearest)),
@@ -54,6 +58,10 @@ enum Mode {
     NearestExact,
     Linear,
     Cubic,
+    /// Linear over as many operand positions as one result position covers.
+    LinearSmooth,
+    /// Cubic likewise.
+    CubicSmooth,
 }
 
 /// One term of the weighted sum along a dim: for each result position, an operand position and its weight.
@@ -203,6 +211,8 @@ fn taps(mode: Mode, input: i64, output: i64, align: bool, scale: Option<f64>, f6
             let rest = weight.iter().map(|w| 1.0 - w).collect();
             Taps::from_iter([Tap { at: low, weight: Some(rest) }, Tap { at: high, weight: Some(weight) }])
         }
+        Mode::LinearSmooth => smooth_taps(input, output, step, 1.0, |x| (1.0 - x.abs()).max(0.0)),
+        Mode::CubicSmooth => smooth_taps(input, output, step, 2.0, |x| cubic(x, -0.5)),
         Mode::Cubic => (-1..3)
             .map(|k| {
                 let mut at = Vec::new();
@@ -211,7 +221,7 @@ fn taps(mode: Mode, input: i64, output: i64, align: bool, scale: Option<f64>, f6
                     let s = centre(i);
                     let floor = s.floor();
                     at.push((floor as i64 + k).clamp(0, last));
-                    weight.push(cubic(round(s - floor) - k as f64));
+                    weight.push(cubic(round(s - floor) - k as f64, -0.75));
                 }
                 Tap { at, weight: Some(weight) }
             })
@@ -219,21 +229,44 @@ fn taps(mode: Mode, input: i64, output: i64, align: bool, scale: Option<f64>, f6
     }
 }
 
-/// The cubic convolution kernel with a = -0.75.
-fn cubic(x: f64) -> f64 {
-    const A: f64 = -0.75;
+/// Taps of a filter of `radius` operand steps that widens with the ratio of a reduction, so that no operand position
+/// is skipped. Weights of a result position sum to 1.
+fn smooth_taps(input: i64, output: i64, step: f64, radius: f64, filter: fn(f64) -> f64) -> Taps {
+    let widen = step.max(1.0);
+    let support = radius * widen;
+    let rows: Vec<(i64, Vec<f64>)> = (0..output)
+        .map(|i| {
+            let centre = step * (i as f64 + 0.5);
+            let first = ((centre - support + 0.5) as i64).max(0);
+            let end = ((centre + support + 0.5) as i64).min(input);
+            let weights: Vec<f64> = (first..end).map(|j| filter((j as f64 - centre + 0.5) / widen)).collect();
+            let total: f64 = weights.iter().sum();
+            (first, weights.iter().map(|w| if total == 0.0 { *w } else { w / total }).collect())
+        })
+        .collect();
+    let longest = rows.iter().map(|(_, w)| w.len()).max().unwrap_or(1).max(1);
+    (0..longest)
+        .map(|k| Tap {
+            at: rows.iter().map(|(first, _)| (first + k as i64).min(input - 1)).collect(),
+            weight: Some(rows.iter().map(|(_, w)| w.get(k).copied().unwrap_or(0.0)).collect()),
+        })
+        .collect()
+}
+
+/// The cubic convolution kernel; `a` is its slope at 1.
+fn cubic(x: f64, a: f64) -> f64 {
     let x = x.abs();
     if x <= 1.0 {
-        ((A + 2.0) * x - (A + 3.0)) * x * x + 1.0
+        ((a + 2.0) * x - (a + 3.0)) * x * x + 1.0
     } else if x < 2.0 {
-        ((A * x - 5.0 * A) * x + 8.0 * A) * x - 4.0 * A
+        ((a * x - 5.0 * a) * x + 8.0 * a) * x - 4.0 * a
     } else {
         0.0
     }
 }
 
-/// Taps for each spatial dim of a resize between two size lists. `align` is the position of align_corners; the
-/// scales follow it, or follow `before`.
+/// Taps for each spatial dim of a resize between two size lists; dims that keep their positions have none. `align` is
+/// the position of align_corners, `scales` that of the first scale.
 fn resize_taps(
     cx: &Ctx,
     input: &[i64],
@@ -288,16 +321,16 @@ fn down(cx: &mut Ctx, spatial: usize, align: Option<usize>, mode: Mode) -> Lower
 fn compute_type(mode: Mode, dtype: DType) -> Result<DType, LowerError> {
     match mode {
         Mode::Nearest | Mode::NearestExact => Ok(dtype),
-        Mode::Linear | Mode::Cubic if dtype == DType::U8 => Ok(DType::F32),
-        Mode::Linear | Mode::Cubic if dtype.is_float() => Ok(dtype.opmath()),
-        Mode::Linear | Mode::Cubic => {
+        _ if dtype == DType::U8 => Ok(DType::F32),
+        _ if dtype.is_float() => Ok(dtype.opmath()),
+        _ => {
             Err(LowerError::runtime("interpolation is implemented for floating point and byte tensors only"))
         }
     }
 }
 
 fn rounded(y: Expr<'_>, mode: Mode, dtype: DType) -> Expr<'_> {
-    if dtype == DType::U8 && matches!(mode, Mode::Linear | Mode::Cubic) {
+    if dtype == DType::U8 && !matches!(mode, Mode::Nearest | Mode::NearestExact) {
         return (y + 0.5).floor().max(0.0).min(255.0).cast(dtype);
     }
     y.cast(dtype)

@@ -79,9 +79,7 @@ fn bounded(cx: &mut Ctx, from: i64, to: i64) -> Lowered {
         };
         for (what, v) in [("from", from), ("to - 1", to - 1)] {
             if v < lo || v > hi {
-                return Err(LowerError::Runtime(format!(
-                    "{what} is out of bounds for {name}"
-                )));
+                return Err(LowerError::Runtime(format!("{what} is out of bounds for {name}")));
             }
         }
     }
@@ -187,19 +185,14 @@ fn with_replacement(
     samples: i64,
 ) -> Result<Value, LowerError> {
     let u = uniform(cx, rows * samples, 24, DType::F32)?;
-    let sum = Composite::Cumulative {
-        dim: 1,
-        kind: ReduceKind::Add,
-    };
+    let sum = Composite::Cumulative { dim: 1, kind: ReduceKind::Add };
     let ty = TensorType::new(DType::F64, &[rows, categories]);
     let sums = cx.b.composite(sum, &[weights], &[ty])?[0];
     cx.math(|m| {
         let sums = m.expr(sums);
         let total = sums.slice(1, categories - 1, categories);
         let target = m.expr(u).cast(DType::F64).reshape(&[rows, samples]) * total;
-        let below = sums
-            .reshape(&[rows, 1, categories])
-            .le(target.reshape(&[rows, samples, 1]));
+        let below = sums.reshape(&[rows, 1, categories]).le(target.reshape(&[rows, samples, 1]));
         let index = sum_last(below.cast(DType::I64));
         index.min(index.int(categories - 1)).value()
     })
@@ -233,8 +226,5 @@ fn rrelu_with_noise(cx: &mut Ctx) -> Lowered {
     };
     let noise = cx.fit(noise, &noise_ty)?;
     let Outcome { rets, .. } = cx.finish(y)?;
-    Ok(Outcome {
-        rets,
-        writes: vec![(1, 0, noise)],
-    })
+    Ok(Outcome { rets, writes: vec![(1, 0, noise)] })
 }

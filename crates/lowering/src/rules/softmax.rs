@@ -2,7 +2,7 @@
 
 use tnrs_hlo::{Composite, TensorType};
 
-use crate::layout::wrap;
+use crate::helpers;
 use crate::{Ctx, LowerError, Outcome, Row};
 
 /// Rows of this family.
@@ -28,7 +28,7 @@ fn forward(cx: &mut Ctx, log: bool) -> Result<Outcome, LowerError> {
         return Err(LowerError::runtime(format!("{}: not implemented for integers", cx.op)));
     }
     let row = row_type(&out);
-    let dim = wrap(cx.int(1)?, x.ty.rank()) as i64;
+    let dim = helpers::dim(cx.int(1)?, x.ty.rank())?;
     let v = cx.b.reshape(x.value, &row.dims)?;
     let y = cx.b.composite(Composite::Softmax { dim, log }, &[v], &[row])?[0];
     Ok(cx.b.reshape(y, &out.dims)?.into())
@@ -38,7 +38,7 @@ fn backward(cx: &mut Ctx, log: bool) -> Result<Outcome, LowerError> {
     let (dy, y) = (cx.tensor(0)?, cx.tensor(1)?);
     let out = cx.out(0)?;
     let row = row_type(&out);
-    let dim = wrap(cx.int(2)?, y.ty.rank()) as i64;
+    let dim = helpers::dim(cx.int(2)?, y.ty.rank())?;
     let dy = cx.b.reshape(dy.value, &row.dims)?;
     let y = cx.b.reshape(y.value, &row.dims)?;
     let dx = cx.b.composite(Composite::SoftmaxGrad { dim, log }, &[dy, y], &[row])?[0];

@@ -1,6 +1,6 @@
 //! Functions of one operand that are defined on floats: integers promote to f32.
 
-use std::f64::consts::{FRAC_1_SQRT_2, LN_10, LN_2, PI};
+use std::f64::consts::{LN_10, LN_2, PI};
 
 use crate::helpers::{apply, map, Domain, Lowered};
 use crate::{Ctx, Expr, LowerError, Row};
@@ -42,7 +42,6 @@ pub const ROWS: &[Row] = rows! {
     "sinc" => |x| sinc(x);
     "sinh" => |x| x.sinh();
     "special_entr" => |x| entr(x);
-    "special_log_ndtr" => |x| log_ndtr(x);
     "special_ndtri" => |x| ndtri(x);
     "special_spherical_bessel_j0" => |x| spherical_bessel_j0(x);
     "sqrt" => |x| x.sqrt();
@@ -64,8 +63,7 @@ pub fn exp2(x: Expr<'_>) -> Expr<'_> {
 pub fn digamma(x: Expr<'_>) -> Expr<'_> {
     let pole = x.lt(0.0).and(x.floor().eq(x));
     let at_zero = -(1.0 / x);
-    x.eq(0.0)
-        .select(at_zero, pole.select(f64::NAN, x.digamma()))
+    x.eq(0.0).select(at_zero, pole.select(f64::NAN, x.digamma()))
 }
 
 /// sin(πx)/(πx).
@@ -77,45 +75,20 @@ fn sinc(x: Expr<'_>) -> Expr<'_> {
 /// −x ln x, continued to 0 and to −∞ below it.
 fn entr(x: Expr<'_>) -> Expr<'_> {
     let positive = -(x * x.log());
-    x.gt(0.0).select(
-        positive,
-        x.eq(0.0).select(0.0, x.lt(0.0).select(f64::NEG_INFINITY, x)),
-    )
+    x.gt(0.0).select(positive, x.eq(0.0).select(0.0, x.lt(0.0).select(f64::NEG_INFINITY, x)))
 }
 
 /// sin(x)/x, by its Taylor polynomial near 0 where the quotient loses digits.
 fn spherical_bessel_j0(x: Expr<'_>) -> Expr<'_> {
     let y = x * x;
-    let coefficients = [
-        1.0 / 6227020800.0,
-        -1.0 / 39916800.0,
-        1.0 / 362880.0,
-        -1.0 / 5040.0,
-        1.0 / 120.0,
-        -1.0 / 6.0,
-        1.0,
-    ];
+    let coefficients =
+        [1.0 / 6227020800.0, -1.0 / 39916800.0, 1.0 / 362880.0, -1.0 / 5040.0, 1.0 / 120.0, -1.0 / 6.0, 1.0];
     let mut series = y.constant(tnrs_types::Scalar::Float(coefficients[0]));
     for c in &coefficients[1..] {
         series = series * y + *c;
     }
     let general = x.is_inf().select(0.0, x.sin() / x);
     x.abs().lt(0.5).select(series, general)
-}
-
-/// ln Φ(x). Below −5, where Φ underflows step by step, by the asymptotic series of Mills' ratio
-/// Σ (−1)ᵏ (2k−1)!! x⁻²ᵏ, whose terms shrink until k ≈ x²/2.
-fn log_ndtr(x: Expr<'_>) -> Expr<'_> {
-    let upper = (-((x * FRAC_1_SQRT_2).erfc() * 0.5)).log1p();
-    let middle = ((-(x * FRAC_1_SQRT_2)).erfc() * 0.5).log();
-    let t = 1.0 / (x * x);
-    let mut series = t.int(1);
-    for k in (1..=10).rev() {
-        series = 1.0 - series * t * f64::from(2 * k - 1);
-    }
-    let tail = series.log() - x * x * 0.5 - (-x * (2.0 * PI).sqrt()).log();
-    x.gt(1.0)
-        .select(upper, x.lt(-5.0).select(tail, middle))
 }
 
 /// Inverse of the normal distribution function.

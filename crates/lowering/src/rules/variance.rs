@@ -22,11 +22,7 @@ fn variance(cx: &mut Ctx, root: bool, with_mean: bool) -> Lowered {
         let n = count(x, &dims) as f64;
         let mean = x.reduce_keep(tnrs_hlo::ReduceKind::Add, &dims) / n;
         let d = x - mean;
-        let square = if x.dtype().is_complex() {
-            d.real() * d.real() + d.imag() * d.imag()
-        } else {
-            d * d
-        };
+        let square = if x.dtype().is_complex() { d.real() * d.real() + d.imag() * d.imag() } else { d * d };
         let var = square.sum(&dims) / (n - correction).max(0.0);
         let spread = if root { var.sqrt() } else { var };
         (spread.value(), mean.value())
@@ -37,4 +33,3 @@ fn variance(cx: &mut Ctx, root: bool, with_mean: bool) -> Lowered {
         cx.finish_reshaped(&[spread])
     }
 }
-

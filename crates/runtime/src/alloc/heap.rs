@@ -68,7 +68,7 @@ impl Heap {
     /// A block of exactly this size class that the stream freed, if one is at hand.
     #[inline]
     pub(super) fn take_binned(&mut self, stream: usize, size: usize, bytes: usize) -> Option<*mut Block> {
-        if size > SMALL_MAX || !self.deferred.is_empty() {
+        if size > SMALL_MAX {
             return None;
         }
         let pool = self.pools[stream].as_deref_mut()?;
@@ -185,7 +185,15 @@ impl Heap {
     }
 
     /// Frees deferred blocks from the oldest on, up to the first that is still in use.
-    fn collect_front(&mut self) {
+    #[inline]
+    pub(super) fn collect_front(&mut self) {
+        if !self.deferred.is_empty() {
+            self.collect_done();
+        }
+    }
+
+    #[cold]
+    fn collect_done(&mut self) {
         while self.deferred.front().is_some_and(Deferred::is_done) {
             if let Some(done) = self.deferred.pop_front() {
                 self.make_free(done.block);

@@ -75,6 +75,7 @@ impl DeviceMemory {
             return Err(self.exhausted(bytes, Some("the size is not addressable".into())));
         };
         let mut heap = self.heap.lock();
+        heap.collect_front();
         match heap.take_binned(stream, size, bytes) {
             Some(block) => Ok(block),
             None => self.search(heap, stream, size, bytes, streams),

@@ -19,10 +19,7 @@ impl Planner<'_> {
                 // A copy between two names of the same memory is nothing.
                 if let (Some(p), false) = (spec.alias, spec.overlap) {
                     self.steps.retain(|s| {
-                        !(s.copy
-                            && s.writes[0].buf == buf
-                            && s.reads[0].buf == p as Buf
-                            && s.pointwise != 0)
+                        !(s.copy && s.writes[0].buf == buf && s.reads[0].buf == p as Buf && s.pointwise != 0)
                     });
                 }
                 continue;
@@ -42,11 +39,7 @@ impl Planner<'_> {
     /// Whether result `i` can be written in place: nothing that its memory may hold is read afterwards.
     fn is_safe(&self, i: usize, buf: Buf) -> bool {
         let spec = &self.spec.results[i];
-        let Some(first) = self
-            .steps
-            .iter()
-            .position(|s| s.writes.iter().any(|w| w.buf == buf))
-        else {
+        let Some(first) = self.steps.iter().position(|s| s.writes.iter().any(|w| w.buf == buf)) else {
             return true;
         };
         for (at, step) in self.steps.iter().enumerate().skip(first) {

@@ -26,12 +26,7 @@ impl Planner<'_> {
         Ok(())
     }
 
-    pub(super) fn pad(
-        &mut self,
-        instr: &Instr,
-        low: &Dims,
-        interior: &Dims,
-    ) -> Res<()> {
+    pub(super) fn pad(&mut self, instr: &Instr, low: &Dims, interior: &Dims) -> Res<()> {
         let result = instr.results[0];
         let dtype = self.func.ty(result).dtype;
         let operand = self.memory_of(instr.operands[0])?;
@@ -44,9 +39,8 @@ impl Planner<'_> {
             let step = interior[d] + 1;
             // Operand index i lands on result index low + i * step.
             let first = (-low[d] + step - 1).div_euclid(step).max(0);
-            let end = (out.dims[d] - low[d] + step - 1)
-                .div_euclid(step)
-                .clamp(first, operand.dims[d].max(first));
+            let end =
+                (out.dims[d] - low[d] + step - 1).div_euclid(step).clamp(first, operand.dims[d].max(first));
             let count = if first < operand.dims[d] { end - first } else { 0 };
             src.off += first * src.strides[d] * dtype.size() as i64;
             src.dims[d] = count;

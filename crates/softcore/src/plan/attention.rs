@@ -15,12 +15,7 @@ use crate::view::View;
 
 fn strides4(v: &View) -> Strides4 {
     let s = |i: usize| v.strides[i] as isize;
-    Strides4 {
-        b: s(0),
-        h: s(1),
-        r: s(2),
-        d: s(3),
-    }
+    Strides4 { b: s(0), h: s(1), r: s(2), d: s(3) }
 }
 
 /// Seed and offset of a run with dropout.
@@ -34,10 +29,7 @@ impl Random {
         match self.0 {
             // SAFETY: the caller's promise.
             Some((s, o)) => unsafe {
-                (
-                    cx.at(s).cast::<u64>().read_unaligned(),
-                    cx.at(o).cast::<u64>().read_unaligned(),
-                )
+                (cx.at(s).cast::<u64>().read_unaligned(), cx.at(o).cast::<u64>().read_unaligned())
             },
             None => (0, 0),
         }
@@ -95,21 +87,10 @@ impl Planner<'_> {
     }
 
     pub(super) fn sdpa(&mut self, instr: &Instr, c: &Composite) -> Res<()> {
-        let &Composite::Sdpa {
-            scale,
-            causal,
-            bias,
-            dropout,
-        } = c
-        else {
+        let &Composite::Sdpa { scale, causal, bias, dropout } = c else {
             return Err(self.unsupported(instr));
         };
-        let a = Attrs {
-            scale,
-            causal,
-            bias,
-            dropout,
-        };
+        let a = Attrs { scale, causal, bias, dropout };
         let dtype = self.func.ty(instr.operands[0]).dtype;
         let mut reads: SmallVec<[View; 8]> = SmallVec::new();
         for &v in &instr.operands[..3] {
@@ -172,22 +153,10 @@ impl Planner<'_> {
     }
 
     pub(super) fn sdpa_grad(&mut self, instr: &Instr, c: &Composite) -> Res<()> {
-        let &Composite::SdpaGrad {
-            scale,
-            causal,
-            bias,
-            dropout,
-            bias_grad,
-        } = c
-        else {
+        let &Composite::SdpaGrad { scale, causal, bias, dropout, bias_grad } = c else {
             return Err(self.unsupported(instr));
         };
-        let a = Attrs {
-            scale,
-            causal,
-            bias,
-            dropout,
-        };
+        let a = Attrs { scale, causal, bias, dropout };
         let dtype = self.func.ty(instr.operands[1]).dtype;
         // dout, q, k, v, out, lse.
         let mut reads: SmallVec<[View; 8]> = SmallVec::new();

@@ -118,4 +118,3 @@ impl Planner<'_> {
         buf as Buf
     }
 }
-

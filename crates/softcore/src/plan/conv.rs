@@ -23,17 +23,11 @@ impl Planner<'_> {
         let kernel = self.memory_of(w)?;
         let out = self.out(result);
         let pick = |from: &Dims, first: i64, second: i64, rest: &Dims| -> Dims {
-            [first, second]
-                .iter()
-                .chain(rest)
-                .map(|&d| from[d as usize])
-                .collect()
+            [first, second].iter().chain(rest).map(|&d| from[d as usize]).collect()
         };
         let d = &a.dims;
         let i = |v: &Dims| pick(v, d.input_batch, d.input_feature, &d.input_spatial);
-        let k = |v: &Dims| {
-            pick(v, d.kernel_output_feature, d.kernel_input_feature, &d.kernel_spatial)
-        };
+        let k = |v: &Dims| pick(v, d.kernel_output_feature, d.kernel_input_feature, &d.kernel_spatial);
         let o = |v: &Dims| pick(v, d.output_batch, d.output_feature, &d.output_spatial);
         let (id, kd, od) = (i(&input.dims), k(&kernel.dims), o(&out.dims));
         let desc = ConvDesc {

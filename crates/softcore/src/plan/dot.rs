@@ -43,22 +43,27 @@ impl Planner<'_> {
         let dtype = self.func.ty(x).dtype;
         let wide_out = out == DType::F32 && dtype.is_reduced_float() && dtype.size() == 2;
         let narrow = dtype.is_reduced_float() && dtype.size() == 1;
-        if self.func.ty(y).dtype != dtype
-            || !(multiplies(dtype) && (out == dtype || wide_out) || narrow)
-        {
+        // 8-bit floats multiply as f32, and what widens otherwise multiplies in the wider type.
+        let math = if narrow {
+            DType::F32
+        } else if wide_out {
+            dtype
+        } else {
+            out
+        };
+        if !multiplies(math) {
             return Err(self.unsupported(instr));
         }
-        // 8-bit floats multiply as f32.
-        let math = if narrow { DType::F32 } else { dtype };
-        let (a, b) = if narrow {
-            (self.as_f32(self.node_of(x))?, self.as_f32(self.node_of(y))?)
+        let same = self.func.ty(y).dtype == dtype;
+        let (a, b) = if math != dtype || !same {
+            let (x, y) = (self.node_of(x), self.node_of(y));
+            (self.converted(x, math)?, self.converted(y, math)?)
         } else {
             (self.memory_of(x)?, self.memory_of(y)?)
         };
         let order = |view: &View, batch: &[i64], contract: &[i64]| -> (View, usize) {
-            let free: Dims = (0..view.dims.len() as i64)
-                .filter(|i| !batch.contains(i) && !contract.contains(i))
-                .collect();
+            let free: Dims =
+                (0..view.dims.len() as i64).filter(|i| !batch.contains(i) && !contract.contains(i)).collect();
             let perm: Dims = batch.iter().chain(&free).chain(contract).copied().collect();
             (view.transpose(&perm), free.len())
         };
@@ -97,15 +102,35 @@ impl Planner<'_> {
         Ok(())
     }
 
-    /// A value converted to f32, in memory.
-    fn as_f32(&mut self, n: NodeId) -> Res<View> {
+    /// Plans the conversion of memory into other memory.
+    pub(super) fn convert_into(&mut self, from: DType, src: View, to: DType, dst: View) -> Res<()> {
+        let dims = dst.dims.clone();
+        let arg = self.leaf(from, src);
+        let n = self.add(Node {
+            kind: Kind::Convert,
+            dtype: to,
+            dims,
+            args: SmallVec::from_slice(&[arg]),
+            uses: 1,
+            weight: 1,
+            target: Some(dst),
+        });
+        self.memory(n)?;
+        Ok(())
+    }
+
+    /// A value converted to another type, in memory.
+    pub(super) fn converted(&mut self, n: NodeId, dtype: DType) -> Res<View> {
+        if self.nodes[n as usize].dtype == dtype {
+            return self.memory(n);
+        }
         if let Kind::Dot(_) = self.nodes[n as usize].kind {
             self.memory(n)?;
         }
         let dims = self.nodes[n as usize].dims.clone();
         let c = self.add(Node {
             kind: Kind::Convert,
-            dtype: DType::F32,
+            dtype,
             dims,
             args: SmallVec::from_slice(&[n]),
             uses: 1,
@@ -149,13 +174,8 @@ impl Planner<'_> {
             Kind::Convert => {
                 let narrows = dot.out == DType::F32 && dot.dtype == result_ty.dtype;
                 // The bias and the residual may be of the narrower type or f32, as they are.
-                let fits = |t: &Option<(DType, View)>| {
-                    t.as_ref().is_none_or(|(d, _)| *d == DType::F32)
-                };
-                let ok = narrows
-                    && fits(&dot.bias_cols)
-                    && fits(&dot.bias_rows)
-                    && fits(&dot.residual);
+                let fits = |t: &Option<(DType, View)>| t.as_ref().is_none_or(|(d, _)| *d == DType::F32);
+                let ok = narrows && fits(&dot.bias_cols) && fits(&dot.bias_rows) && fits(&dot.residual);
                 if ok {
                     dot.out = result_ty.dtype;
                 }
@@ -181,15 +201,13 @@ impl Planner<'_> {
                 }
                 zero
             }
-            Kind::Binary(BinaryKind::Multiply) if float && plain => {
-                match self.constant_of(args[1 - at]) {
-                    Some(c) => {
-                        dot.alpha *= c;
-                        true
-                    }
-                    None => false,
+            Kind::Binary(BinaryKind::Multiply) if float && plain => match self.constant_of(args[1 - at]) {
+                Some(c) => {
+                    dot.alpha *= c;
+                    true
                 }
-            }
+                None => false,
+            },
             Kind::Binary(BinaryKind::Add) if args[0] != args[1] && dot.residual.is_none() => {
                 self.absorb_add(&mut dot, args[1 - at], last)?
             }
@@ -212,9 +230,8 @@ impl Planner<'_> {
         };
         let m_from = dot.batch;
         let n_from = dot.batch + dot.free_a;
-        let still = |range: std::ops::Range<usize>| {
-            range.clone().all(|i| view.strides[i] == 0 || view.dims[i] == 1)
-        };
+        let still =
+            |range: std::ops::Range<usize>| range.clone().all(|i| view.strides[i] == 0 || view.dims[i] == 1);
         let rank = view.dims.len();
         if last && dot.bias_cols.is_none() && still(0..n_from) && single(&view, n_from..rank) {
             dot.bias_cols = Some((dtype, view));
@@ -262,9 +279,7 @@ impl Planner<'_> {
         };
         // A bias is one vector, so the rows (or columns) it runs along have to be one dim.
         let bias = dot.bias_cols.is_some() || dot.bias_rows.is_some();
-        let direct = place
-            .reshape(&dot.dims)
-            .filter(|c| !bias || c.is_dense());
+        let direct = place.reshape(&dot.dims).filter(|c| !bias || c.is_dense());
         let (c, copied) = match direct {
             Some(c) => (c, None),
             None => {
@@ -287,10 +302,7 @@ impl Planner<'_> {
         }
         let (nb, na) = (dot.batch, dot.free_a);
         let split = |v: &View, from: usize, to: usize| -> (Dims, Dims) {
-            (
-                Dims::from_slice(&v.dims[from..to]),
-                Dims::from_slice(&v.strides[from..to]),
-            )
+            (Dims::from_slice(&v.dims[from..to]), Dims::from_slice(&v.strides[from..to]))
         };
         let rank_a = dot.a.dims.len();
         let rank_b = dot.b.dims.len();
@@ -326,10 +338,8 @@ impl Planner<'_> {
             b = self.densify(dot.dtype, b);
             (_, k_strides) = merged(&a, &b);
         }
-        if let (true, Some((dtype, r))) = (
-            dot.bias_rows.is_some() || dot.bias_cols.is_some(),
-            &dot.residual,
-        ) {
+        if let (true, Some((dtype, r))) = (dot.bias_rows.is_some() || dot.bias_cols.is_some(), &dot.residual)
+        {
             residual = Some(self.densify(*dtype, r.clone()));
         }
 
@@ -337,9 +347,7 @@ impl Planner<'_> {
         let zero = |n: usize| Dims::from_elem(0, n);
         let group = |from: usize, to: usize, own: Dims, bias: Option<&View>| {
             let (mut dims, cs) = split(c, from, to);
-            let rs = residual
-                .as_ref()
-                .map_or_else(|| zero(to - from), |r| split(r, from, to).1);
+            let rs = residual.as_ref().map_or_else(|| zero(to - from), |r| split(r, from, to).1);
             let bs = bias.map_or_else(|| zero(to - from), |v| split(v, from, to).1);
             let mut strides = [own, cs, rs, bs];
             collapse(&mut dims, &mut strides, &[]);
@@ -347,18 +355,10 @@ impl Planner<'_> {
         };
         let n_from = nb + na;
         let n_to = c.dims.len();
-        let (m_dims, m_strides) = group(
-            nb,
-            n_from,
-            split(&a, nb, n_from).1,
-            dot.bias_rows.as_ref().map(|b| &b.1),
-        );
-        let (n_dims, n_strides) = group(
-            n_from,
-            n_to,
-            split(&b, nb, contract_b).1,
-            dot.bias_cols.as_ref().map(|b| &b.1),
-        );
+        let (m_dims, m_strides) =
+            group(nb, n_from, split(&a, nb, n_from).1, dot.bias_rows.as_ref().map(|b| &b.1));
+        let (n_dims, n_strides) =
+            group(n_from, n_to, split(&b, nb, contract_b).1, dot.bias_cols.as_ref().map(|b| &b.1));
         let mut batch = Dims::new();
         let [mut ba, mut bb, mut bc, mut br] = [Dims::new(), Dims::new(), Dims::new(), Dims::new()];
         let mut push = |d: i64, a: i64, b: i64, c: i64, r: i64| {
@@ -384,11 +384,7 @@ impl Planner<'_> {
         let last = |d: &Dims| d.last().copied();
         let (m, n) = (last(&m_dims).unwrap_or(1), last(&n_dims).unwrap_or(1));
         let s = |strides: &Dims| strides.last().copied().unwrap_or(0) as isize;
-        let mat = |row: isize, col: isize, batch: &Dims| MatStrides {
-            row,
-            col,
-            batch: batch.clone(),
-        };
+        let mat = |row: isize, col: isize, batch: &Dims| MatStrides { row, col, batch: batch.clone() };
         let desc = GemmDesc {
             dtype: dot.dtype,
             out: dot.out,
@@ -399,14 +395,14 @@ impl Planner<'_> {
             b: mat(s(&k_strides[1]), s(&n_strides[0]), &bb),
             c: mat(s(&m_strides[1]), s(&n_strides[1]), &bc),
             alpha: dot.alpha,
-            bias_cols: dot.bias_cols.as_ref().map(|(dtype, _)| Bias {
-                dtype: *dtype,
-                stride: s(&n_strides[3]),
-            }),
-            bias_rows: dot.bias_rows.as_ref().map(|(dtype, _)| Bias {
-                dtype: *dtype,
-                stride: s(&m_strides[3]),
-            }),
+            bias_cols: dot
+                .bias_cols
+                .as_ref()
+                .map(|(dtype, _)| Bias { dtype: *dtype, stride: s(&n_strides[3]) }),
+            bias_rows: dot
+                .bias_rows
+                .as_ref()
+                .map(|(dtype, _)| Bias { dtype: *dtype, stride: s(&m_strides[3]) }),
             activation: dot.activation,
             residual: dot.residual.as_ref().map(|(dtype, _)| Residual {
                 dtype: *dtype,
@@ -452,4 +448,3 @@ fn single(view: &View, range: std::ops::Range<usize>) -> bool {
     collapse(&mut dims, &mut strides, &[]);
     dims.len() <= 1
 }
-

@@ -3,9 +3,9 @@
 use smallvec::SmallVec;
 use tnrs_hlo::{Composite, Instr, Op};
 use tnrs_kernels::tile::{Act, Fused};
-use tnrs_types::Dims;
+use tnrs_types::{Dims, Scalar, UnaryKind};
 
-use super::node::{Kind, NodeId};
+use super::node::{Kind, Node, NodeId};
 use super::{Planner, Res};
 use crate::view::View;
 
@@ -14,7 +14,16 @@ const MAX_WEIGHT: u32 = 40;
 
 impl Planner<'_> {
     pub(super) fn elementwise(&mut self, instr: &Instr) -> Res<()> {
+        let real = !self.func.ty(instr.operands[0]).dtype.is_complex();
         let kind = match &instr.op {
+            // Of a real number these are the number itself.
+            Op::Unary(UnaryKind::Conj | UnaryKind::Real) if real => Kind::Bitcast,
+            Op::Unary(UnaryKind::Imag) if real => {
+                let ty = self.func.ty(instr.results[0]);
+                let zero = self.number(Scalar::Int(0), ty.dtype, &ty.dims);
+                self.define_leaf(instr.results[0], zero);
+                return Ok(());
+            }
             Op::Unary(k) => Kind::Unary(*k),
             Op::Binary(k) => Kind::Binary(*k),
             Op::Compare(d) => Kind::Compare(*d),
@@ -30,8 +39,7 @@ impl Planner<'_> {
         };
         let result = instr.results[0];
         let ty = self.func.ty(result);
-        let mut args: SmallVec<[NodeId; 3]> =
-            instr.operands.iter().map(|&v| self.node_of(v)).collect();
+        let mut args: SmallVec<[NodeId; 3]> = instr.operands.iter().map(|&v| self.node_of(v)).collect();
         if let Kind::Bitcast = kind {
             if self.func.ty(instr.operands[0]).dtype.size() != ty.dtype.size() {
                 return Err(self.unsupported(instr));
@@ -73,7 +81,20 @@ impl Planner<'_> {
         let ty = self.func.ty(instr.results[0]);
         let mut index = View::splat(0, 0, &ty.dims);
         index.strides[dim as usize] = 1;
-        self.define(instr.results[0], Kind::Iota(index), SmallVec::new());
+        if ty.dtype.is_complex() {
+            let count = self.add(Node {
+                kind: Kind::Iota(index),
+                dtype: ty.dtype.real(),
+                dims: ty.dims.clone(),
+                args: SmallVec::new(),
+                uses: 1,
+                weight: 1,
+                target: None,
+            });
+            self.define(instr.results[0], Kind::Convert, SmallVec::from_slice(&[count]));
+        } else {
+            self.define(instr.results[0], Kind::Iota(index), SmallVec::new());
+        }
         Ok(())
     }
 }

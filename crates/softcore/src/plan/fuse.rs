@@ -37,21 +37,14 @@ impl Planner<'_> {
         for &(n, used) in &edges {
             let is_root = roots.contains(&n);
             let node = &self.nodes[n as usize];
-            let wanted = if is_root {
-                store || node.uses > used + 1
-            } else {
-                node.uses > used && outputs.len() < 6
-            };
+            let wanted =
+                if is_root { store || node.uses > used + 1 } else { node.uses > used && outputs.len() < 6 };
             if wanted && (is_root && store || self.worth_storing(n)) {
                 let view = self.place(n);
                 outputs.push((n, view));
             }
         }
-        Group {
-            order,
-            outputs,
-            edges,
-        }
+        Group { order, outputs, edges }
     }
 
     fn visit(&self, n: NodeId, order: &mut Vec<NodeId>) {
@@ -66,9 +59,7 @@ impl Planner<'_> {
 
     fn worth_storing(&self, n: NodeId) -> bool {
         let node = &self.nodes[n as usize];
-        node.target.is_some()
-            || node.weight > 2
-            || function_cost(&node.kind, node.dtype) > 0.2
+        node.target.is_some() || node.weight > 2 || function_cost(&node.kind, node.dtype) > 0.2
     }
 
     fn place(&mut self, n: NodeId) -> View {

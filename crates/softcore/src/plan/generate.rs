@@ -115,11 +115,7 @@ impl<'a, 'f> Generator<'a, 'f> {
 
     /// Row instructions, body instructions, and for each register whether it holds a full tile.
     pub fn parts(self) -> (Box<[Inst]>, Box<[Inst]>, Vec<bool>) {
-        (
-            self.row.into(),
-            self.body.into(),
-            self.regs.iter().map(|r| r.full).collect(),
-        )
+        (self.row.into(), self.body.into(), self.regs.iter().map(|r| r.full).collect())
     }
 
     fn node(&self, n: NodeId) -> &'a Node {
@@ -152,7 +148,10 @@ impl<'a, 'f> Generator<'a, 'f> {
                 }
             }
         }
-        let refs = if full { 1 } else { PINNED };
+        self.new_register(full, size, if full { 1 } else { PINNED })
+    }
+
+    fn new_register(&mut self, full: bool, size: usize, refs: u32) -> Slot {
         self.regs.push(Reg { full, size, refs });
         // Slots beyond the table are refused after each node, before anything uses the number.
         (self.entries.len() + self.regs.len() - 1) as Slot
@@ -192,25 +191,14 @@ impl<'a, 'f> Generator<'a, 'f> {
         slots[..src.len()].copy_from_slice(src);
         let src = slots;
         if dst.scalar {
-            self.row.push(Inst::One {
-                f,
-                dst: dst.slot,
-                src,
-            });
+            self.row.push(Inst::One { f, dst: dst.slot, src });
         } else {
-            self.body.push(Inst::Call {
-                f,
-                dst: dst.slot,
-                src,
-            });
+            self.body.push(Inst::Call { f, dst: dst.slot, src });
         }
     }
 
     fn fresh(&mut self, scalar: bool, size: usize) -> Place {
-        Place {
-            slot: self.register(!scalar, size),
-            scalar,
-        }
+        Place { slot: self.register(!scalar, size), scalar }
     }
 
     fn convert(&self, from: DType, to: DType) -> Res<TileFn> {
@@ -246,11 +234,7 @@ impl<'a, 'f> Generator<'a, 'f> {
                 if other.is_none() && !wide {
                     source
                 } else {
-                    let (from, to) = if wide {
-                        (dtype, DType::F32)
-                    } else {
-                        (DType::F32, dtype)
-                    };
+                    let (from, to) = if wide { (dtype, DType::F32) } else { (DType::F32, dtype) };
                     let f = self.convert(from, to)?;
                     let p = self.fresh(source.scalar, to.size());
                     self.call(f, p, &[source.slot]);
@@ -260,29 +244,13 @@ impl<'a, 'f> Generator<'a, 'f> {
         };
         if place.scalar && !keep {
             let size = if wide { 4 } else { dtype.size() };
-            let slot = self.register(true, size);
-            if let Some(r) = self.reg(Place {
-                slot,
-                scalar: false,
-            }) {
-                r.refs = PINNED;
-            }
-            self.row.push(Inst::Call {
-                f: tile::splat(size),
-                dst: slot,
-                src: [place.slot, 0, 0],
-            });
-            place = Place {
-                slot,
-                scalar: false,
-            };
+            // Filled once a row, so no instruction of the body may have the register at any time.
+            let slot = self.new_register(true, size, PINNED);
+            self.row.push(Inst::Call { f: tile::splat(size), dst: slot, src: [place.slot, 0, 0] });
+            place = Place { slot, scalar: false };
         }
         let state = self.state(n);
-        *(if wide {
-            &mut state.wide
-        } else {
-            &mut state.raw
-        }) = Some(place);
+        *(if wide { &mut state.wide } else { &mut state.raw }) = Some(place);
         Ok(place)
     }
 
@@ -291,34 +259,20 @@ impl<'a, 'f> Generator<'a, 'f> {
         let k = self.entry(n);
         let e = &self.entries[k];
         let src = k as Slot;
-        let direct = Place {
-            slot: src,
-            scalar: e.access == Access::Scalar,
-        };
+        let direct = Place { slot: src, scalar: e.access == Access::Scalar };
         match e.access {
             Access::Direct | Access::Scalar => Ok(direct),
             Access::Strided(steps) => {
                 let stride = steps * e.size as isize;
                 let dst = self.register(true, e.size);
-                self.body.push(Inst::Load {
-                    f: tile::load_strided(e.size),
-                    dst,
-                    src,
-                    stride,
-                });
-                Ok(Place {
-                    slot: dst,
-                    scalar: false,
-                })
+                self.body.push(Inst::Load { f: tile::load_strided(e.size), dst, src, stride });
+                Ok(Place { slot: dst, scalar: false })
             }
             Access::Nd => {
                 let dst = self.register(true, e.size);
                 let nd = self.nd(e, tile::load_strided(e.size));
                 self.body.push(Inst::LoadNd { nd, dst, src });
-                Ok(Place {
-                    slot: dst,
-                    scalar: false,
-                })
+                Ok(Place { slot: dst, scalar: false })
             }
         }
     }
@@ -350,13 +304,9 @@ impl<'a, 'f> Generator<'a, 'f> {
         let node = self.node(n);
         let output = self.output(n);
         // The register or memory that the node's tile is made in.
-        let direct = output.filter(|&k| {
-            self.entries[k].access == Access::Direct && (last || !self.endangers(k))
-        });
-        let target = direct.map(|k| Place {
-            slot: k as Slot,
-            scalar: false,
-        });
+        let direct =
+            output.filter(|&k| self.entries[k].access == Access::Direct && (last || !self.endangers(k)));
+        let target = direct.map(|k| Place { slot: k as Slot, scalar: false });
         let reduced = node.dtype.is_reduced_float();
         match &node.kind {
             Kind::Bitcast => {
@@ -387,12 +337,9 @@ impl<'a, 'f> Generator<'a, 'f> {
                 let wide = self.state(a).raw.is_none() && self.state(a).wide.is_some()
                     || self.state(b).raw.is_none() && self.state(b).wide.is_some();
                 let size = if wide { 4 } else { node.dtype.size() };
-                let places = [
-                    self.get(c, false, true)?,
-                    self.get(a, wide, true)?,
-                    self.get(b, wide, true)?,
-                ];
-                let dst = self.apply(node, places, tile::select(size), size, target.filter(|_| !wide), wide)?;
+                let places = [self.get(c, false, true)?, self.get(a, wide, true)?, self.get(b, wide, true)?];
+                let dst =
+                    self.apply(node, places, tile::select(size), size, target.filter(|_| !wide), wide)?;
                 let state = self.state(n);
                 *(if wide { &mut state.wide } else { &mut state.raw }) = Some(dst);
             }
@@ -545,10 +492,7 @@ impl<'a, 'f> Generator<'a, 'f> {
             _ => None,
         };
         let f = f.ok_or_else(|| self.missing(&format!("{:?}", node.kind), &[t]))?;
-        let mut places = [Place {
-            slot: 0,
-            scalar: true,
-        }; 3];
+        let mut places = [Place { slot: 0, scalar: true }; 3];
         for (i, &a) in node.args.iter().enumerate() {
             let reduced = self.node(a).dtype.is_reduced_float();
             places[i] = self.get(a, wide && reduced, true)?;
@@ -569,12 +513,7 @@ impl<'a, 'f> Generator<'a, 'f> {
             _ => self.register(!scalar, math.size()),
         };
         if let Kind::Philox { .. } = node.kind {
-            self.body.push(Inst::Philox {
-                dst,
-                src,
-                seed: src + 1,
-                offset: src + 2,
-            });
+            self.body.push(Inst::Philox { dst, src, seed: src + 1, offset: src + 2 });
         } else {
             let f = tile::iota(math).ok_or_else(|| self.missing("iota", &[node.dtype]))?;
             let one = e.access == Access::Scalar;
@@ -593,24 +532,16 @@ impl<'a, 'f> Generator<'a, 'f> {
         let e = &self.entries[k];
         let dst = k as Slot;
         match e.access {
-            Access::Direct if place.scalar => self.body.push(Inst::Call {
-                f: tile::splat(e.size),
-                dst,
-                src: [place.slot, 0, 0],
-            }),
-            Access::Direct => self.body.push(Inst::Call {
-                f: move_tile(e.size),
-                dst,
-                src: [place.slot, 0, 0],
-            }),
+            Access::Direct if place.scalar => {
+                self.body.push(Inst::Call { f: tile::splat(e.size), dst, src: [place.slot, 0, 0] })
+            }
+            Access::Direct => {
+                self.body.push(Inst::Call { f: move_tile(e.size), dst, src: [place.slot, 0, 0] })
+            }
             _ => {
                 let src = if place.scalar {
                     let full = self.register(true, e.size);
-                    self.body.push(Inst::Call {
-                        f: tile::splat(e.size),
-                        dst: full,
-                        src: [place.slot, 0, 0],
-                    });
+                    self.body.push(Inst::Call { f: tile::splat(e.size), dst: full, src: [place.slot, 0, 0] });
                     full
                 } else {
                     place.slot
@@ -627,11 +558,7 @@ impl<'a, 'f> Generator<'a, 'f> {
                         stride: steps * e.size as isize,
                     }),
                     // Every element of the row has the same address: the last one stays.
-                    _ => self.body.push(Inst::One {
-                        f: move_tile(e.size),
-                        dst,
-                        src: [src, 0, 0],
-                    }),
+                    _ => self.body.push(Inst::One { f: move_tile(e.size), dst, src: [src, 0, 0] }),
                 }
             }
         }

@@ -55,12 +55,7 @@ impl Planner<'_> {
         Ok(())
     }
 
-    pub(super) fn scatter(
-        &mut self,
-        instr: &Instr,
-        kind: ScatterKind,
-        dims: &ScatterDims,
-    ) -> Res<()> {
+    pub(super) fn scatter(&mut self, instr: &Instr, kind: ScatterKind, dims: &ScatterDims) -> Res<()> {
         let result = instr.results[0];
         let indices = self.memory_of(instr.operands[1])?;
         let updates = self.memory_of(instr.operands[2])?;
@@ -200,12 +195,7 @@ impl Planner<'_> {
             Call::boxed(n as u64 / 2 + 5, move |cx| {
                 // SAFETY: `Step::run` promises memory for the dense view, which has `n` indices of `dtype`.
                 match unsafe { outside(cx.at(at), dtype, n, lo, hi) } {
-                    Some(index) => Err(Fault::IndexOutOfRange {
-                        site,
-                        dim,
-                        index,
-                        size: hi,
-                    }),
+                    Some(index) => Err(Fault::IndexOutOfRange { site, dim, index, size: hi }),
                     None => Ok(()),
                 }
             }),
@@ -226,9 +216,7 @@ struct Starts {
 
 impl Starts {
     fn reads(&self, first: &View) -> SmallVec<[View; 6]> {
-        std::iter::once(first.clone())
-            .chain(self.places.iter().map(|p| p.0.clone()))
-            .collect()
+        std::iter::once(first.clone()).chain(self.places.iter().map(|p| p.0.clone())).collect()
     }
 
     /// Elements from the first element to the window's, with starts clamped.

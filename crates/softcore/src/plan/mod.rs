@@ -8,8 +8,8 @@
 mod alias;
 mod assemble;
 mod attention;
-mod consts;
 mod composite;
+mod consts;
 mod conv;
 mod dot;
 mod elementwise;
@@ -93,8 +93,7 @@ type Res<T> = Result<T, CompileError>;
 
 /// Plans a function.
 pub(crate) fn plan(func: &Func, spec: &CompileSpec) -> Res<Outline> {
-    let mut bufs: Vec<BufKind> =
-        Vec::with_capacity(func.params.len() + func.results.len() + 2);
+    let mut bufs: Vec<BufKind> = Vec::with_capacity(func.params.len() + func.results.len() + 2);
     bufs.extend((0..func.params.len()).map(|i| BufKind::Param(i as u32)));
     bufs.extend((0..func.results.len()).map(|i| BufKind::Result(i as u32)));
     bufs.push(BufKind::Const);
@@ -125,12 +124,9 @@ impl<'f> Planner<'f> {
         for (i, &v) in self.func.params.iter().enumerate() {
             let ty = self.func.ty(v);
             let view = match &self.spec.params[i] {
-                ParamSpec::Tensor { strides } => View {
-                    buf: i as Buf,
-                    off: 0,
-                    dims: ty.dims.clone(),
-                    strides: strides.clone(),
-                },
+                ParamSpec::Tensor { strides } => {
+                    View { buf: i as Buf, off: 0, dims: ty.dims.clone(), strides: strides.clone() }
+                }
                 ParamSpec::Scalar => View::splat(i as Buf, 0, &ty.dims),
             };
             self.define_leaf(v, view);
@@ -241,10 +237,7 @@ impl<'f> Planner<'f> {
     /// Records how a value is computed.
     fn define(&mut self, v: Value, kind: Kind, args: SmallVec<[NodeId; 3]>) -> NodeId {
         let ty = self.func.ty(v);
-        let weight = 1 + args
-            .iter()
-            .map(|&a| self.nodes[a as usize].weight)
-            .sum::<u32>();
+        let weight = 1 + args.iter().map(|&a| self.nodes[a as usize].weight).sum::<u32>();
         let n = self.add(Node {
             weight: if kind.is_pointwise() { weight } else { 0 },
             kind,
@@ -370,19 +363,11 @@ impl<'f> Planner<'f> {
                 format!("{}{:?}", t.dtype.hlo_name(), t.dims.as_slice())
             })
             .collect();
-        CompileError::Unsupported {
-            func: self.func.name.clone(),
-            op,
-            detail: types.join(", "),
-        }
+        CompileError::Unsupported { func: self.func.name.clone(), op, detail: types.join(", ") }
     }
 }
 
 /// The first byte of a view.
 fn loc(view: &View) -> Loc {
-    Loc {
-        buf: view.buf,
-        off: view.off,
-    }
+    Loc { buf: view.buf, off: view.off }
 }
-

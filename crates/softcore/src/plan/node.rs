@@ -18,7 +18,11 @@ pub(crate) enum Kind {
     /// `view.off` plus the index times the strides.
     Iota(View),
     /// Random words; the view gives the linear index, the locations are seed and offset.
-    Philox { seed: View, offset: View, index: View },
+    Philox {
+        seed: View,
+        offset: View,
+        index: View,
+    },
     Unary(UnaryKind),
     Binary(BinaryKind),
     Compare(CompareDir),

@@ -4,8 +4,8 @@ use smallvec::SmallVec;
 use tnrs_hlo::{Composite, Instr};
 use tnrs_kernels::reduce;
 use tnrs_kernels::rows::{
-    layer_norm, layer_norm_grad, rms_norm, rms_norm_grad, LayerNormArgs, LayerNormGradArgs,
-    RmsNormArgs, RmsNormGradArgs,
+    layer_norm, layer_norm_grad, rms_norm, rms_norm_grad, LayerNormArgs, LayerNormGradArgs, RmsNormArgs,
+    RmsNormGradArgs,
 };
 use tnrs_kernels::tile;
 use tnrs_types::{DType, ReduceKind};
@@ -27,20 +27,12 @@ fn shape(sizes: &[i64], axis: i64, size: usize) -> (i64, usize, u64) {
 impl Planner<'_> {
     pub(super) fn norm(&mut self, instr: &Instr, c: &Composite) -> Res<()> {
         let (axis, eps, weight, bias, layer) = match c {
-            Composite::LayerNorm {
-                axis,
-                eps,
-                weight,
-                bias,
-            } => (*axis, *eps, *weight, *bias, true),
+            Composite::LayerNorm { axis, eps, weight, bias } => (*axis, *eps, *weight, *bias, true),
             Composite::RmsNorm { axis, eps, weight } => (*axis, *eps, *weight, false, false),
             _ => return Err(self.unsupported(instr)),
         };
         let dtype = self.func.ty(instr.operands[0]).dtype;
-        let w_type = instr
-            .operands
-            .get(1)
-            .map_or(dtype, |&w| self.func.ty(w).dtype);
+        let w_type = instr.operands.get(1).map_or(dtype, |&w| self.func.ty(w).dtype);
         let mut views: SmallVec<[View; 4]> = SmallVec::new();
         for &v in &instr.operands {
             views.push(self.dense_of(v)?);
@@ -167,8 +159,7 @@ impl Planner<'_> {
             let step = Call::boxed(cost, move |cx| {
                 let zeros = [0u8; 16];
                 let vector = move |v: usize, piece: usize| {
-                    cx.at(acc)
-                        .wrapping_add((v * pieces as usize + piece) * row_bytes)
+                    cx.at(acc).wrapping_add((v * pieces as usize + piece) * row_bytes)
                 };
                 share(pieces, pieces, &|first, last| {
                     let none = std::ptr::null();

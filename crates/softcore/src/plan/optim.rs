@@ -50,8 +50,7 @@ impl Planner<'_> {
         }
         let mut outputs: SmallVec<[View; 4]> = instr.results.iter().map(|&r| self.out(r)).collect();
         let first = inputs[0].clone();
-        let alike = first.fills_its_memory()
-            && inputs.iter().chain(&outputs).all(|v| v.same_layout(&first));
+        let alike = first.fills_its_memory() && inputs.iter().chain(&outputs).all(|v| v.same_layout(&first));
         if !alike {
             for v in inputs.iter_mut() {
                 *v = self.densify(dtype, v.clone());
@@ -67,19 +66,10 @@ impl Planner<'_> {
                 return Err(self.unsupported(instr));
             };
             let view = self.memory_of(v)?;
-            scalars.push(Scalar {
-                at: loc(&view),
-                dtype,
-                wide,
-            });
+            scalars.push(Scalar { at: loc(&view), dtype, wide });
             scalar_views.push(view);
         }
-        Ok(Arrays {
-            inputs,
-            outputs,
-            scalars,
-            scalar_views,
-        })
+        Ok(Arrays { inputs, outputs, scalars, scalar_views })
     }
 
     fn finish_arrays(&mut self, instr: &Instr, a: Arrays, step: Box<dyn Step>) {
@@ -102,16 +92,8 @@ impl Planner<'_> {
     }
 
     pub(super) fn adam(&mut self, instr: &Instr, c: &Composite) -> Res<()> {
-        let &Composite::AdamStep {
-            beta1,
-            beta2,
-            weight_decay,
-            eps,
-            decoupled,
-            amsgrad,
-            maximize,
-            scaled,
-        } = c
+        let &Composite::AdamStep { beta1, beta2, weight_decay, eps, decoupled, amsgrad, maximize, scaled } =
+            c
         else {
             return Err(self.unsupported(instr));
         };
@@ -142,9 +124,8 @@ impl Planner<'_> {
                 let grad_scale = if scaled { scalars[2].read(cx) } else { 1.0 };
                 share(n, pieces, &|lo, hi| {
                     let skip = lo as usize * size;
-                    let at = |l: Option<&Loc>| {
-                        l.map_or(std::ptr::null_mut(), |&l| cx.at(l).wrapping_add(skip))
-                    };
+                    let at =
+                        |l: Option<&Loc>| l.map_or(std::ptr::null_mut(), |&l| cx.at(l).wrapping_add(skip));
                     f(&AdamArgs {
                         p: at(from.first()),
                         g: at(from.get(1)),
@@ -175,15 +156,8 @@ impl Planner<'_> {
     }
 
     pub(super) fn sgd(&mut self, instr: &Instr, c: &Composite) -> Res<()> {
-        let &Composite::SgdStep {
-            weight_decay,
-            momentum,
-            dampening,
-            nesterov,
-            maximize,
-            first_step,
-            scaled,
-        } = c
+        let &Composite::SgdStep { weight_decay, momentum, dampening, nesterov, maximize, first_step, scaled } =
+            c
         else {
             return Err(self.unsupported(instr));
         };
@@ -213,9 +187,8 @@ impl Planner<'_> {
                 let grad_scale = if scaled { scalars[1].read(cx) } else { 1.0 };
                 share(n, pieces, &|lo, hi| {
                     let skip = lo as usize * size;
-                    let at = |l: Option<&Loc>| {
-                        l.map_or(std::ptr::null_mut(), |&l| cx.at(l).wrapping_add(skip))
-                    };
+                    let at =
+                        |l: Option<&Loc>| l.map_or(std::ptr::null_mut(), |&l| cx.at(l).wrapping_add(skip));
                     f(&SgdArgs {
                         p: at(from.first()),
                         g: at(from.get(1)),

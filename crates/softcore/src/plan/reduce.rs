@@ -91,11 +91,7 @@ impl Planner<'_> {
         };
         let mut done = request(&order)?;
         if order.form == Form::Across {
-            let inner = done
-                .first
-                .iter()
-                .filter(|&&f| f as usize >= order.reduced.end)
-                .count();
+            let inner = done.first.iter().filter(|&&f| f as usize >= order.reduced.end).count();
             if inner > 1 {
                 let from = done.first[done.first.len() - 1] as usize;
                 let keep = order.perm.len() - from;
@@ -108,8 +104,7 @@ impl Planner<'_> {
         if let Kind::Leaf(v) = &self.nodes[x as usize].kind {
             reads.push(v.clone());
         }
-        let mut writes: SmallVec<[View; 2]> =
-            group.outputs.iter().map(|o| o.1.clone()).collect();
+        let mut writes: SmallVec<[View; 2]> = group.outputs.iter().map(|o| o.1.clone()).collect();
         writes.push(out.clone());
         if step.pieces > 1 {
             writes.push(View::dense(step.partials.buf, &[]));
@@ -137,11 +132,9 @@ impl Planner<'_> {
         done: Compiled,
     ) -> Res<Reduce> {
         let acc = dtype.opmath();
-        let (Some(inner), Some(outer), Some(finish)) = (
-            reduce::inner(kind, acc),
-            reduce::outer(kind, acc),
-            tile::convert(acc, dtype),
-        ) else {
+        let (Some(inner), Some(outer), Some(finish)) =
+            (reduce::inner(kind, acc), reduce::outer(kind, acc), tile::convert(acc, dtype))
+        else {
             return Err(self.unsupported(instr));
         };
         let p = done.program;
@@ -164,11 +157,7 @@ impl Planner<'_> {
                 (rows * tiles, per_output, (PIECE / tile).max(1))
             }
         };
-        let pieces = if outputs >= MANY {
-            1
-        } else {
-            (units + piece - 1) / piece
-        };
+        let pieces = if outputs >= MANY { 1 } else { (units + piece - 1) / piece };
         let partials = if pieces > 1 {
             let each = match order.form {
                 Form::Along => 1,
@@ -179,9 +168,7 @@ impl Planner<'_> {
             0
         };
         let elements = (p.rows() * p.inner) as f64;
-        let cost = done.cost
-            + (elements * acc.size() as f64 * 0.02) as u64
-            + (p.rows() * tiles) as u64 * 4;
+        let cost = done.cost + (elements * acc.size() as f64 * 0.02) as u64 + (p.rows() * tiles) as u64 * 4;
         let out_stride = p.operands[done.extra as usize].inner as isize;
         let init = self.neutral(instr, kind, dtype, acc)?;
         Ok(Reduce {
@@ -191,10 +178,7 @@ impl Planner<'_> {
             per_output,
             pieces,
             piece: if pieces == 1 { units } else { piece },
-            partials: Loc {
-                buf: partials,
-                off: 0,
-            },
+            partials: Loc { buf: partials, off: 0 },
             combine: Combine {
                 inner,
                 outer,
@@ -245,18 +229,11 @@ impl Planner<'_> {
     /// The operand whose memory matters most: it has the most elements.
     fn main_leaf(&self, x: NodeId, group: &[NodeId]) -> Option<View> {
         let mut best: Option<(i64, &View)> = None;
-        let args = group
-            .iter()
-            .flat_map(|&n| self.nodes[n as usize].args.iter().copied());
+        let args = group.iter().flat_map(|&n| self.nodes[n as usize].args.iter().copied());
         for n in args.chain([x]) {
             if let Kind::Leaf(v) = &self.nodes[n as usize].kind {
-                let distinct: i64 = v
-                    .dims
-                    .iter()
-                    .zip(&v.strides)
-                    .filter(|(_, &s)| s != 0)
-                    .map(|(&d, _)| d)
-                    .product();
+                let distinct: i64 =
+                    v.dims.iter().zip(&v.strides).filter(|(_, &s)| s != 0).map(|(&d, _)| d).product();
                 if best.is_none_or(|b| distinct > b.0) {
                     best = Some((distinct, v));
                 }
@@ -299,10 +276,5 @@ fn order(sizes: &Dims, dims: &Dims, main: Option<&View>, keep: Option<usize>) ->
             *b = true;
         }
     }
-    Order {
-        form: if across { Form::Across } else { Form::Along },
-        perm,
-        barrier,
-        reduced: range,
-    }
+    Order { form: if across { Form::Across } else { Form::Along }, perm, barrier, reduced: range }
 }

@@ -5,8 +5,8 @@
 
 use smallvec::SmallVec;
 use tnrs_hlo::{Composite, Instr, Value};
-use tnrs_kernels::{reduce, rows, sort};
 use tnrs_kernels::pool;
+use tnrs_kernels::{reduce, rows, sort};
 use tnrs_types::{DType, Dims};
 
 use super::node::Kind;
@@ -30,10 +30,8 @@ pub(super) fn rows_of(views: &[&View]) -> Option<Rows> {
         return None;
     }
     let mut dims = Dims::from_slice(&views[0].dims[..last]);
-    let mut strides: SmallVec<[Dims; 4]> = views
-        .iter()
-        .map(|v| Dims::from_slice(&v.strides[..last]))
-        .collect();
+    let mut strides: SmallVec<[Dims; 4]> =
+        views.iter().map(|v| Dims::from_slice(&v.strides[..last])).collect();
     collapse(&mut dims, &mut strides, &[]);
     if dims.len() > 1 {
         return None;
@@ -41,10 +39,7 @@ pub(super) fn rows_of(views: &[&View]) -> Option<Rows> {
     Some(Rows {
         count: dims.first().copied().unwrap_or(1),
         len,
-        steps: strides
-            .iter()
-            .map(|s| s.first().copied().unwrap_or(len))
-            .collect(),
+        steps: strides.iter().map(|s| s.first().copied().unwrap_or(len)).collect(),
     })
 }
 
@@ -147,11 +142,7 @@ impl Planner<'_> {
                     let [dx, dy, y] = p.get();
                     let at = |p: *mut u8, k: usize, r: i64| p.wrapping_offset((b[k] * r) as isize);
                     // SAFETY: `Step::run` promises memory for every row; parts are disjoint ranges of rows.
-                    walk(
-                        &|n, r| unsafe { f(at(dx, 2, r), at(dy, 0, r), at(y, 1, r), n, len) },
-                        lo,
-                        hi,
-                    );
+                    walk(&|n, r| unsafe { f(at(dx, 2, r), at(dy, 0, r), at(y, 1, r), n, len) }, lo, hi);
                 });
                 Ok(())
             })
@@ -253,12 +244,7 @@ impl Planner<'_> {
         Ok(())
     }
 
-    pub(super) fn cumulative(
-        &mut self,
-        instr: &Instr,
-        dim: i64,
-        kind: tnrs_hlo::ReduceKind,
-    ) -> Res<()> {
+    pub(super) fn cumulative(&mut self, instr: &Instr, dim: i64, kind: tnrs_hlo::ReduceKind) -> Res<()> {
         let result = instr.results[0];
         let dtype = self.func.ty(result).dtype;
         let Some(f) = reduce::scan(kind, dtype) else {
@@ -276,9 +262,8 @@ impl Planner<'_> {
                 share(rows.count, pieces, &|lo, hi| {
                     let [x, y, _] = p.get();
                     for r in lo..hi {
-                        let at = |p: *mut u8, k: usize| {
-                            p.wrapping_offset((rows.steps[k] * size * r) as isize)
-                        };
+                        let at =
+                            |p: *mut u8, k: usize| p.wrapping_offset((rows.steps[k] * size * r) as isize);
                         // SAFETY: `Step::run` promises memory for every row; rows are disjoint.
                         unsafe { f(at(y, 1), at(x, 0), rows.len as usize) };
                     }
@@ -301,17 +286,24 @@ impl Planner<'_> {
             }
             return Ok(());
         }
-        let key_type = self.func.ty(instr.operands[0]).dtype;
-        let keys = moved(&self.memory_of(instr.operands[0])?, dim);
+        let own = self.func.ty(instr.operands[0]).dtype;
+        // 8-bit floats have no order of their own; as f32 they sort alike.
+        let narrow = own.is_reduced_float() && own.size() == 1;
+        let key_type = if narrow { DType::F32 } else { own };
+        let keys = if narrow {
+            self.converted(self.node_of(instr.operands[0]), DType::F32)?
+        } else {
+            self.memory_of(instr.operands[0])?
+        };
+        let keys = moved(&keys, dim);
         let keys = self.densify(key_type, keys);
         let len = keys.dims[keys.dims.len() - 1];
         let count = keys.numel() / len.max(1);
-        let values = self.row_result(key_type, &outs[0], dim);
+        let values =
+            if narrow { self.temp(key_type, &keys.dims) } else { self.row_result(key_type, &outs[0], dim) };
         let indices = (instr.operands.len() > 1).then(|| {
             // An index operand that counts along the dim becomes the sort's own indices.
-            let direct = instr.operands[1..]
-                .iter()
-                .position(|&v| self.counts_along(v, dim));
+            let direct = instr.operands[1..].iter().position(|&v| self.counts_along(v, dim));
             match direct {
                 Some(k) => self.row_result(DType::I64, &outs[k + 1], dim),
                 None => self.temp(DType::I64, &keys.dims),
@@ -343,7 +335,9 @@ impl Planner<'_> {
             &writes,
         );
         let want = moved(&outs[0], dim);
-        if !values.same_elements(&want) {
+        if narrow {
+            self.convert_into(key_type, values.clone(), own, want)?;
+        } else if !values.same_elements(&want) {
             self.copy(key_type, &values, &want);
         }
         for (n, &operand) in instr.operands.iter().enumerate().skip(1) {

@@ -20,11 +20,7 @@ impl Planner<'_> {
                 Op::BroadcastInDim { dims } => Some(view.broadcast(dims, sizes)),
                 Op::Reshape => view.reshape(sizes),
                 Op::Transpose { perm } => Some(view.transpose(perm)),
-                Op::Slice {
-                    start,
-                    limit,
-                    stride,
-                } => Some(view.slice(start, limit, stride, size)),
+                Op::Slice { start, limit, stride } => Some(view.slice(start, limit, stride, size)),
                 Op::Reverse { dims } => Some(view.reverse(dims, size)),
                 _ => None,
             }
@@ -55,9 +51,7 @@ impl Planner<'_> {
             Some(v) => v,
             None => {
                 // Only a reshape can fail, and never of dense memory.
-                let want = self.info.target[result.index()]
-                    .as_ref()
-                    .and_then(|t| t.reshape(&view.dims));
+                let want = self.info.target[result.index()].as_ref().and_then(|t| t.reshape(&view.dims));
                 let dense = match want {
                     Some(w) => {
                         self.copy(dtype, &view, &w);
@@ -99,24 +93,12 @@ impl Planner<'_> {
             _ => None,
         }
         .unwrap_or_else(|| node.kind.clone());
-        let args: SmallVec<[NodeId; 3]> = node
-            .args
-            .iter()
-            .map(|&a| self.changed(a, change))
-            .collect();
+        let args: SmallVec<[NodeId; 3]> = node.args.iter().map(|&a| self.changed(a, change)).collect();
         let dims = match &kind {
             Kind::Leaf(v) | Kind::Iota(v) => v.dims.clone(),
             _ => self.nodes[args[0] as usize].dims.clone(),
         };
-        self.add(Node {
-            kind,
-            dtype: node.dtype,
-            dims,
-            args,
-            uses: 1,
-            weight: node.weight,
-            target: None,
-        })
+        self.add(Node { kind, dtype: node.dtype, dims, args, uses: 1, weight: node.weight, target: None })
     }
 }
 

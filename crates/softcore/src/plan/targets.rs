@@ -33,10 +33,7 @@ fn fuses_operands(op: &Op) -> bool {
         | Op::Reduce { .. } => true,
         Op::Composite(c) => matches!(
             c,
-            Composite::Gelu { .. }
-                | Composite::GeluGrad { .. }
-                | Composite::Silu
-                | Composite::SiluGrad
+            Composite::Gelu { .. } | Composite::GeluGrad { .. } | Composite::Silu | Composite::SiluGrad
         ),
         _ => false,
     }

@@ -74,13 +74,7 @@ pub(super) fn compile(p: &Planner, r: &Request) -> Res<Compiled> {
     let mut entries: Vec<Entry> = Vec::with_capacity(r.order.len() + 4);
     let mut ordered = false;
     let add = |entries: &mut Vec<Entry>, view: &View, size: usize, virt: bool| {
-        entries.push(Entry {
-            view: view.clone(),
-            size,
-            virt,
-            access: Access::Direct,
-            strides: Dims::new(),
-        });
+        entries.push(Entry { view: view.clone(), size, virt, access: Access::Direct, strides: Dims::new() });
         entries.len() - 1
     };
     // Leaves in order of first use; `of` maps nodes to entries.
@@ -107,11 +101,7 @@ pub(super) fn compile(p: &Planner, r: &Request) -> Res<Compiled> {
                 let k = add(&mut entries, v, 1, true);
                 of.push((n, k));
             }
-            Kind::Philox {
-                seed,
-                offset,
-                index,
-            } => {
+            Kind::Philox { seed, offset, index } => {
                 ordered = true;
                 let k = add(&mut entries, index, 1, true);
                 of.push((n, k));
@@ -171,20 +161,14 @@ pub(super) fn compile(p: &Planner, r: &Request) -> Res<Compiled> {
         .chain(r.sink.iter())
         .flat_map(|&n| {
             let node = &p.nodes[n as usize];
-            node.args
-                .iter()
-                .map(|&a| p.nodes[a as usize].dtype)
-                .chain([node.dtype])
+            node.args.iter().map(|&a| p.nodes[a as usize].dtype).chain([node.dtype])
         })
         .map(|d| d.opmath().size())
         .max()
         .unwrap_or(4);
     let full = regs.iter().filter(|&&f| f).count();
     let small = (regs.len() - full) * 16;
-    let memory = entries
-        .iter()
-        .filter(|e| !e.virt && e.access == Access::Direct)
-        .count();
+    let memory = entries.iter().filter(|e| !e.virt && e.access == Access::Direct).count();
     let tile = if full == 0 && body.len() <= 1 {
         4096
     } else {
@@ -209,11 +193,8 @@ pub(super) fn compile(p: &Planner, r: &Request) -> Res<Compiled> {
         .collect();
 
     let elements: i64 = dims.iter().product();
-    let mut per_element: f64 = r
-        .order
-        .iter()
-        .map(|&n| function_cost(&p.nodes[n as usize].kind, p.nodes[n as usize].dtype))
-        .sum();
+    let mut per_element: f64 =
+        r.order.iter().map(|&n| function_cost(&p.nodes[n as usize].kind, p.nodes[n as usize].dtype)).sum();
     for e in entries.iter().filter(|e| !e.virt) {
         per_element += match e.access {
             Access::Direct => e.size as f64 * 0.033,
@@ -224,10 +205,7 @@ pub(super) fn compile(p: &Planner, r: &Request) -> Res<Compiled> {
     let (outer, inner) = if packed {
         (SmallVec::new(), elements)
     } else {
-        (
-            SmallVec::from_slice(&dims[..dims.len() - 1]),
-            dims[dims.len() - 1],
-        )
+        (SmallVec::from_slice(&dims[..dims.len() - 1]), dims[dims.len() - 1])
     };
     let rows: i64 = outer.iter().product();
     let tiles = rows * ((inner + tile as i64 - 1) / tile as i64);
@@ -254,15 +232,7 @@ pub(super) fn compile(p: &Planner, r: &Request) -> Res<Compiled> {
         })
         .collect();
     Ok(Compiled {
-        program: Program {
-            outer,
-            inner,
-            tile,
-            operands,
-            regs,
-            row,
-            body,
-        },
+        program: Program { outer, inner, tile, operands, regs, row, body },
         sink,
         extra,
         cost: cost as u64 + 10,
@@ -281,10 +251,7 @@ fn memory_order(view: &View) -> Option<Dims> {
         }
     };
     let mut perm: Dims = (0..view.dims.len() as i64).collect();
-    let sorted = perm
-        .iter()
-        .filter_map(|&d| key(d))
-        .collect::<SmallVec<[i64; 6]>>();
+    let sorted = perm.iter().filter_map(|&d| key(d)).collect::<SmallVec<[i64; 6]>>();
     if sorted.windows(2).all(|w| w[0] >= w[1]) {
         return None;
     }
@@ -311,9 +278,7 @@ fn classify(entries: &mut [Entry], dims: &Dims, r: &Request) {
                 Access::Nd
             }
         };
-        let generators_are_flat = entries
-            .iter()
-            .all(|e| !e.virt || flat(e) != Access::Nd);
+        let generators_are_flat = entries.iter().all(|e| !e.virt || flat(e) != Access::Nd);
         if generators_are_flat {
             for e in entries.iter_mut() {
                 e.access = flat(e);

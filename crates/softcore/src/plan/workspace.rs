@@ -81,9 +81,7 @@ fn in_place(
 
 /// Best fit among the free pieces, else fresh bytes at the end.
 fn take(free: &mut Vec<(usize, usize)>, size: &mut usize, need: usize) -> usize {
-    let best = (0..free.len())
-        .filter(|&k| free[k].1 >= need)
-        .min_by_key(|&k| free[k].1);
+    let best = (0..free.len()).filter(|&k| free[k].1 >= need).min_by_key(|&k| free[k].1);
     if let Some(k) = best {
         let (at, len) = free[k];
         if len == need {

@@ -23,18 +23,8 @@ impl Copy {
         let mut strides = [src.strides.clone(), dst.strides.clone()];
         collapse(&mut dims, &mut strides, &[]);
         let [src_strides, dst_strides] = strides;
-        let at = |v: &View| Loc {
-            buf: v.buf,
-            off: v.off,
-        };
-        Copy {
-            elem,
-            dims,
-            src: at(src),
-            src_strides,
-            dst: at(dst),
-            dst_strides,
-        }
+        let at = |v: &View| Loc { buf: v.buf, off: v.off };
+        Copy { elem, dims, src: at(src), src_strides, dst: at(dst), dst_strides }
     }
 }
 

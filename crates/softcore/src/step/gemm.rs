@@ -28,15 +28,7 @@ impl Gemm {
         bias_rows: Option<Loc>,
         residual: Option<Loc>,
     ) -> Self {
-        Gemm {
-            desc,
-            a,
-            b,
-            c,
-            bias_cols,
-            bias_rows,
-            residual,
-        }
+        Gemm { desc, a, b, c, bias_cols, bias_rows, residual }
     }
 }
 

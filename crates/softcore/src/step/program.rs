@@ -136,8 +136,7 @@ impl<'p> Machine<'p> {
         };
         m.reset(cx);
         for (i, &off) in p.regs.iter().enumerate() {
-            m.slots[p.operands.len() + i] =
-                MaybeUninit::new(scratch.wrapping_add(off as usize));
+            m.slots[p.operands.len() + i] = MaybeUninit::new(scratch.wrapping_add(off as usize));
         }
         m
     }
@@ -146,11 +145,8 @@ impl<'p> Machine<'p> {
     #[inline(always)]
     pub fn reset(&mut self, cx: &Cx) {
         for (k, o) in self.p.operands.iter().enumerate() {
-            let ptr = if o.virt {
-                std::ptr::without_provenance_mut(o.loc.off as usize)
-            } else {
-                cx.at(o.loc)
-            };
+            let ptr =
+                if o.virt { std::ptr::without_provenance_mut(o.loc.off as usize) } else { cx.at(o.loc) };
             self.row[k] = MaybeUninit::new(ptr);
             self.slots[k] = MaybeUninit::new(ptr);
         }
@@ -257,12 +253,8 @@ impl<'p> Machine<'p> {
                 match inst {
                     Inst::Call { f, dst, src } => f(self.slot(*dst), &self.sources(src), n),
                     Inst::One { f, dst, src } => f(self.slot(*dst), &self.sources(src), 1),
-                    Inst::Load { f, dst, src, stride } => {
-                        f(self.slot(*dst), self.slot(*src), n, *stride)
-                    }
-                    Inst::Store { f, dst, src, stride } => {
-                        f(self.slot(*dst), self.slot(*src), n, *stride)
-                    }
+                    Inst::Load { f, dst, src, stride } => f(self.slot(*dst), self.slot(*src), n, *stride),
+                    Inst::Store { f, dst, src, stride } => f(self.slot(*dst), self.slot(*src), n, *stride),
                     Inst::LoadNd { nd, dst, src } => {
                         let (dst, src) = (self.slot(*dst), self.slot(*src));
                         nd.runs(start, n, |done, off, stride, len| {

@@ -276,9 +276,7 @@ struct Number([u8; 16]);
 impl Step for Reduce {
     unsafe fn run(&self, cx: &Cx) -> Result<(), Fault> {
         // SAFETY: the caller's promise; jobs are disjoint.
-        share(self.jobs(), self.chunks as i64, &|lo, hi| unsafe {
-            self.run_jobs(cx, lo, hi)
-        });
+        share(self.jobs(), self.chunks as i64, &|lo, hi| unsafe { self.run_jobs(cx, lo, hi) });
         if self.pieces > 1 {
             let outputs = self.outputs();
             // SAFETY: the caller's promise; outputs are disjoint.

@@ -157,7 +157,16 @@ impl Writer {
             | UnaryKind::IsInf
             | UnaryKind::Lgamma
             | UnaryKind::Sinh => {
-                self.generic(&format!("chlo.{name}"), &operands, "", "", &results);
+                let op = format!("chlo.{name}");
+                // XLA expands some CHLO ops only for floats of 16 bits or more.
+                if x.ty.dtype.is_float() && x.ty.dtype.size() == 1 && x.ty == result.ty {
+                    let wide = self.converted(x, DType::F32);
+                    let total = self.temporary(wide.ty.clone());
+                    self.generic(&op, &[wide], "", "", std::slice::from_ref(&total));
+                    self.generic("stablehlo.convert", &[total], "", "", &results);
+                } else {
+                    self.generic(&op, &operands, "", "", &results);
+                }
             }
             _ => self.generic(&format!("stablehlo.{name}"), &operands, "", "", &results),
         }

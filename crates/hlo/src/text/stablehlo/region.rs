@@ -35,7 +35,7 @@ impl Writer {
         let start = self.temporary(TensorType::new(math, &[]));
         let value = Literal::Splat(start.ty.clone(), neutral(kind, math));
         let attrs = format!("value = {}", constant::dense(&value));
-        self.generic("stablehlo.constant", &[], &attrs, "", &[start.clone()]);
+        self.generic("stablehlo.constant", &[], &attrs, "", std::slice::from_ref(&start));
         let total = if math == x.ty.dtype {
             result.clone()
         } else {
@@ -46,11 +46,12 @@ impl Writer {
         let outputs = [total.clone()];
         self.generic("stablehlo.reduce", &[wide, start], &attrs, &region, &outputs);
         if math != x.ty.dtype {
-            self.generic("stablehlo.convert", &[total], "", "", &[result.clone()]);
+            self.generic("stablehlo.convert", &[total], "", "", std::slice::from_ref(result));
         }
     }
 
-    fn converted(&mut self, x: &Name, dtype: DType) -> Name {
+    /// The value in another element type.
+    pub(super) fn converted(&mut self, x: &Name, dtype: DType) -> Name {
         if x.ty.dtype == dtype {
             return x.clone();
         }

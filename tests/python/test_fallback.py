@@ -1,0 +1,80 @@
+"""The CPU fallback: counted, warned about once, refusable, and without copies where there is an alias."""
+
+import pytest
+import torch
+
+# An operator whose result size depends on the data has no rule.
+OP = "torch.nonzero(torch.tensor([0., 1., 2.], device='neuron'))"
+
+
+def test_warn_counts_and_warns_once(run_python):
+    code = f"""
+import warnings, torch
+with warnings.catch_warnings(record=True) as seen:
+    warnings.simplefilter("always")
+    y = {OP}; y = {OP}
+assert y.is_neuron and y.tolist() == [[1], [2]], y
+ops = torch.neuron.fallback_ops()
+assert ops == {{"aten::nonzero": 2}}, ops
+assert len(seen) == 1 and "aten::nonzero" in str(seen[0].message) and "float32[3] on neuron:0" in str(seen[0].message), seen
+torch.neuron.reset_fallback_ops()
+assert torch.neuron.fallback_ops() == {{}}
+"""
+    run_python(code, TORCH_NEURONX_FALLBACK="warn")
+
+
+def test_silent_counts(run_python):
+    code = f"import warnings, torch\nwarnings.simplefilter('error')\n{OP}\nprint(torch.neuron.fallback_ops())"
+    assert run_python(code, TORCH_NEURONX_FALLBACK="silent").stdout.strip() == "{'aten::nonzero': 1}"
+
+
+def test_error_names_operator_operands_and_remedy():
+    with pytest.raises(NotImplementedError) as e:
+        torch.nonzero(torch.ones(3, device="neuron"))
+    text = str(e.value)
+    assert "aten::nonzero" in text and "float32[3] on neuron:0" in text and "TORCH_NEURONX_FALLBACK" in text
+    assert torch.neuron.fallback_ops() == {}
+
+
+def test_an_operator_without_any_kernel_says_so(run_python):
+    code = """
+import torch
+x = torch.randn(2, 3, device="neuron")
+try:
+    torch.ops.aten.cudnn_grid_sampler(x.view(1, 1, 2, 3), x.view(1, 1, 3, 2))
+except NotImplementedError as e:
+    print(e)
+"""
+    out = run_python(code, TORCH_NEURONX_FALLBACK="silent").stdout
+    assert "neither a rule for neuron devices nor a CPU kernel" in out and "aten::cudnn_grid_sampler" in out
+
+
+ALIASES = """
+import torch
+from torch.testing import assert_close
+x = torch.randn(5, 7, dtype=torch.float64, device="neuron")
+r = x.cpu()
+# A result, a result tuple and an out= argument that grows.
+assert_close(torch.linalg.det(x[:5, :5]).cpu(), torch.linalg.det(r[:5, :5]))
+q, t = torch.linalg.qr(x.t()); assert q.is_neuron
+assert_close((q @ t).cpu(), r.t())
+out = torch.empty(0, dtype=torch.int64, device="neuron")
+assert torch.nonzero(x > 0, out=out) is out and out.is_neuron
+assert torch.equal(out.cpu(), torch.nonzero(r > 0))
+# Random numbers of a fallback follow the device's generator.
+p = torch.tensor([0.1, 0.2, 0.7], device="neuron")
+torch.manual_seed(3); a = torch._standard_gamma(p)
+state = torch.neuron.get_rng_state()
+b = torch._standard_gamma(p)
+torch.neuron.set_rng_state(state)
+assert torch.equal(torch._standard_gamma(p).cpu(), b.cpu()) and not torch.equal(a.cpu(), b.cpu())
+# It waits for what the device still computes.
+y = torch.rand(512, 512, device="neuron")
+for _ in range(10): y = y @ y * 1e-2
+assert torch.equal(torch.nonzero(y * 0 + 1).cpu(), torch.nonzero(torch.ones(512, 512)))
+assert torch.neuron.fallback_ops()
+"""
+
+
+def test_results_and_arguments_survive_the_way_through_the_cpu(run_python):
+    run_python(ALIASES, TORCH_NEURONX_FALLBACK="silent")
