@@ -32,8 +32,9 @@ struct Allocator final : c10::DeviceAllocator {
     const int64_t size = static_cast<int64_t>(bytes), stride = 1;
     const auto byte = nrn_dtype_from_torch[static_cast<int>(at::kByte)];
     const int device = nrn_get_device();
-    NTensor d{dst, &size, &stride, 1, byte, ND_NEURON, static_cast<int8_t>(device), 0, nullptr};
-    NTensor s{const_cast<void*>(src), &size, &stride, 1, byte, ND_NEURON, static_cast<int8_t>(device), 0, nullptr};
+    // A null handle would mean an undefined tensor; a copy does not look behind it.
+    NTensor d{dst, &size, &stride, 1, byte, ND_NEURON, static_cast<int8_t>(device), 0, dst};
+    NTensor s{const_cast<void*>(src), &size, &stride, 1, byte, ND_NEURON, static_cast<int8_t>(device), 0, dst};
     check(nrn_copy(&d, &s, 1));
   }
 

@@ -71,7 +71,9 @@ def test_a_schedule_does_not_recompile_or_diverge():
     assert losses[0] == pytest.approx(losses[1], rel=1e-4)
 
 
-def test_a_transformer_layer_trains_and_infers():
+def test_a_transformer_layer_trains_and_infers(monkeypatch):
+    # The fused inference operator of this one module has no rule; the layers it is made of have.
+    monkeypatch.setattr(torch.backends.mha, "_is_fastpath_enabled", False)
     outs = []
     for device in ("cpu", "neuron"):
         torch.manual_seed(0)

@@ -56,6 +56,7 @@ from torch_neuronx.neuron._stats import (
     executed_ops,
     fallback_ops,
     flags,
+    native_ops,
     reset_executed_ops,
     reset_fallback_ops,
 )
@@ -105,6 +106,7 @@ __all__ = [
     "manual_seed_all",
     "max_memory_allocated",
     "max_memory_reserved",
+    "native_ops",
     "mem_get_info",
     "memory_allocated",
     "memory_reserved",

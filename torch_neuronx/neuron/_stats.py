@@ -23,6 +23,14 @@ def reset_executed_ops() -> None:
     _C.reset_executed_ops()
 
 
+def native_ops() -> list[str]:
+    """Names of the ATen overloads that have a native rule, such as ``aten::add.Tensor``, sorted.
+
+    The in-place and ``out=`` overloads that follow from them are not listed.
+    """
+    return sorted(_C.row_names())
+
+
 def flags() -> dict[str, tuple[str, str]]:
     """The environment variables that the backend reads: name to (value in effect, what it does)."""
     return {name: (value, help_) for name, value, help_ in _C.flags()}

@@ -117,7 +117,10 @@ pub fn guard<E: Into<Error>>(f: impl FnOnce() -> Result<Code, E>) -> c_int {
             e.code as c_int
         }
         Err(payload) => {
-            remember(Kind::Runtime, format!("internal error in the neuron backend: {}", panic_text(&*payload)));
+            remember(
+                Kind::Runtime,
+                format!("internal error in the neuron backend: {}", panic_text(&*payload)),
+            );
             Code::Error as c_int
         }
     }

@@ -177,8 +177,8 @@ mod _C {
     #[pymodule_export]
     use super::{
         current_device, device_count, device_properties, exchange_device, executed_ops, fallback_ops, flags,
-        host_memory_stats, init, is_in_bad_fork, memory_snapshot, reset_executed_ops, reset_fallback_ops, row_names,
-        set_memory_fraction,
+        host_memory_stats, init, is_in_bad_fork, memory_snapshot, reset_executed_ops, reset_fallback_ops,
+        row_names, set_memory_fraction,
     };
     #[pymodule_export]
     #[allow(non_upper_case_globals, reason = "the names are Python's")]

@@ -84,7 +84,12 @@ unsafe fn borrow<'a>(event: *mut c_void) -> &'a Event {
 /// # Safety
 /// `event` is readable and writable; what it holds is null or came from here.
 #[no_mangle]
-pub unsafe extern "C" fn nrn_event_record(event: *mut *mut c_void, device: c_int, stream: i64, timing: c_int) -> c_int {
+pub unsafe extern "C" fn nrn_event_record(
+    event: *mut *mut c_void,
+    device: c_int,
+    stream: i64,
+    timing: c_int,
+) -> c_int {
     guard(|| {
         // SAFETY: the caller's promise.
         let event = unsafe {
@@ -150,7 +155,11 @@ pub unsafe extern "C" fn nrn_event_sync(event: *mut c_void) -> c_int {
 /// # Safety
 /// Both events came from [`nrn_event_record`]; `milliseconds` is writable.
 #[no_mangle]
-pub unsafe extern "C" fn nrn_event_elapsed(start: *mut c_void, end: *mut c_void, milliseconds: *mut f64) -> c_int {
+pub unsafe extern "C" fn nrn_event_elapsed(
+    start: *mut c_void,
+    end: *mut c_void,
+    milliseconds: *mut f64,
+) -> c_int {
     guard(|| {
         // SAFETY: the caller's promise.
         unsafe { *milliseconds = borrow(start).elapsed_ms(borrow(end))? };

@@ -57,8 +57,3 @@ fn long_programs() {
         check(seed, 20);
     }
 }
-
-#[test]
-fn seed_11567() {
-    check(11567, 4);
-}

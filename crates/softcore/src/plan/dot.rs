@@ -383,7 +383,7 @@ impl Planner<'_> {
         }
         let last = |d: &Dims| d.last().copied();
         let (m, n) = (last(&m_dims).unwrap_or(1), last(&n_dims).unwrap_or(1));
-        let s = |strides: &Dims| strides.last().copied().unwrap_or(0) as isize;
+        let s = |strides: &Dims| strides.last().copied().unwrap_or(1) as isize;
         let mat = |row: isize, col: isize, batch: &Dims| MatStrides { row, col, batch: batch.clone() };
         let desc = GemmDesc {
             dtype: dot.dtype,
