@@ -53,7 +53,13 @@ extern "C" {
         ndim: i32,
         out: *mut RawTensor,
     ) -> c_int;
-    fn nshim_philox(generator: *mut c_void, device: i8, count: u64, seed: *mut u64, offset: *mut u64) -> c_int;
+    fn nshim_philox(
+        generator: *mut c_void,
+        device: i8,
+        count: u64,
+        seed: *mut u64,
+        offset: *mut u64,
+    ) -> c_int;
 }
 
 /// The shim, as the host of one call.
@@ -217,22 +223,17 @@ pub unsafe extern "C" fn nrn_call(
     nrets: *mut u32,
 ) -> c_int {
     guard(|| {
-        // Taken for the call, because an allocation inside may run Python, and that may call operators.
-        let mut buffer = RETS.take();
-        buffer.clear();
         // SAFETY: the caller's promise.
-        let result = unsafe {
-            tnrs_dispatch::call(op, slice(args, nargs as usize), &mut Shim { frame }, &mut buffer)
-        };
-        RETS.set(buffer);
-        result?;
-        // SAFETY: the caller lends both addresses; the buffer lives in the thread until the next call.
-        unsafe {
-            RETS.with_borrow(|b| {
-                *rets = b.as_ptr();
-                *nrets = b.len() as u32;
-            });
-        }
+        let result = unsafe { tnrs_dispatch::call(op, slice(args, nargs as usize), &mut Shim { frame })? };
+        RETS.with_borrow_mut(|buffer| {
+            buffer.clear();
+            buffer.extend_from_slice(&result);
+            // SAFETY: the caller lends both addresses; the buffer lives in the thread until the next call.
+            unsafe {
+                *rets = buffer.as_ptr();
+                *nrets = buffer.len() as u32;
+            }
+        });
         Ok::<_, Error>(Code::Ok)
     })
 }
@@ -242,7 +243,11 @@ pub unsafe extern "C" fn nrn_call(
 /// # Safety
 /// Both tensors are valid for the call; a pinned host side until the stream has passed the copy.
 #[no_mangle]
-pub unsafe extern "C" fn nrn_copy(dst: *const RawTensor, src: *const RawTensor, non_blocking: c_int) -> c_int {
+pub unsafe extern "C" fn nrn_copy(
+    dst: *const RawTensor,
+    src: *const RawTensor,
+    non_blocking: c_int,
+) -> c_int {
     guard(|| {
         // SAFETY: the caller's promise.
         let (dst, src) = unsafe { (&*dst, &*src) };

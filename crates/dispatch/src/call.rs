@@ -1,6 +1,5 @@
 //! The hit path: outputs, arguments, launch.
 
-use std::cell::RefCell;
 use std::sync::atomic::Ordering;
 use std::sync::OnceLock;
 
@@ -16,27 +15,22 @@ use crate::entry::{Bind, Entry, RetSpec};
 use crate::host::Host;
 use crate::key::{self, Key};
 use crate::ops::{self, OpState};
-use crate::raw::{RawArg, RawRet, RawTensor};
+use crate::raw::{RawArg, RawRet, RawTensor, Tag};
 use crate::CallError;
 
-thread_local! {
-    static KEY: RefCell<Key> = const { RefCell::new(Key::new()) };
-}
+/// Returns of a call, in schema order, without aliases of arguments.
+pub type Rets = SmallVec<[RawRet; 4]>;
 
-/// Calls an operator: launches it on the current stream of its device and appends the returns that are not aliases of
-/// arguments to `rets`.
+/// Calls an operator: launches it on the current stream of its device and gives the returns that are not aliases of
+/// arguments.
 ///
 /// # Safety
 /// Addresses and lengths in `args` are valid for the duration of the call, and device memory of the tensors stays
 /// allocated, or is freed in stream order, until the launch completes.
-pub unsafe fn call(
-    id: u32,
-    args: &[RawArg],
-    host: &mut dyn Host,
-    rets: &mut Vec<RawRet>,
-) -> Result<(), CallError> {
+#[inline]
+pub unsafe fn call(id: u32, args: &[RawArg], host: &mut dyn Host) -> Result<Rets, CallError> {
     // SAFETY: the caller's promise.
-    unsafe { run(ops::op(id), args, host, rets) }
+    unsafe { run(ops::op(id), args, host) }
 }
 
 /// # Safety
@@ -45,24 +39,22 @@ pub(crate) unsafe fn run(
     op: &'static OpState,
     args: &[RawArg],
     host: &mut dyn Host,
-    rets: &mut Vec<RawRet>,
-) -> Result<(), CallError> {
-    // The key leaves its thread-local home for the call, since the host may re-enter (an output's allocation can run
-    // Python finalizers).
-    let mut key = KEY.take();
+) -> Result<Rets, CallError> {
+    let mut key = Key::new();
     key::build(op, args, &mut key);
     let hash = key::hash(&key);
     let slot = match cache::get(hash, &key) {
         Some(slot) => slot,
         None => cache::insert(compile(op, args, &key, hash, host)?),
     };
-    KEY.set(key);
     match &slot.outcome {
         // SAFETY: the caller's promise; the entry was compiled for a call with this key.
-        Ok(entry) => unsafe { launch(op, entry, args, host, rets) },
+        Ok(entry) => unsafe { launch(op, entry, args, host) },
         Err(reason) => Err(CallError::Unsupported(reason.clone())),
     }
 }
+
+type Outs = SmallVec<[RawTensor; 2]>;
 
 /// # Safety
 /// As [`call`]; `entry` was compiled for these arguments' key.
@@ -71,81 +63,73 @@ unsafe fn launch(
     entry: &Entry,
     args: &[RawArg],
     host: &mut dyn Host,
-    rets: &mut Vec<RawRet>,
-) -> Result<(), CallError> {
+) -> Result<Rets, CallError> {
     op.executed.fetch_add(1, Ordering::Relaxed);
-    let runtime = Runtime::get();
-    let mut outs: SmallVec<[RawTensor; 2]> = SmallVec::new();
-    let result = (|| {
-        let mut resized: SmallVec<[((u16, u16), *mut u8); 1]> = SmallVec::new();
-        for (arg, elem, dims) in &entry.resizes {
-            let t = host.resize(usize::from(*arg), elem.map(usize::from), dims)?;
-            resized.push(((*arg, elem.unwrap_or(0)), t.data));
-        }
-        for spec in &entry.outs {
-            outs.push(host.empty(&spec.dims, spec.strides.as_deref(), spec.dtype, entry.device)?);
-        }
-        let (seed, offset) = match entry.philox_blocks {
-            0 => (0, 0),
-            blocks => {
-                let generator = entry.generator.map_or(0, |g| args[usize::from(g)].bits);
-                host.philox(generator as *mut _, entry.device, blocks)?
-            }
-        };
-        let mut launch_args: SmallVec<[Arg; 8]> = SmallVec::new();
-        for bind in &entry.binds {
-            launch_args.push(match *bind {
-                Bind::Tensor(a, e) => {
-                    let moved = resized.iter().find(|(at, _)| *at == (a, e));
-                    Arg::Memory(
-                        moved.map_or(args[usize::from(a)].tensors()[usize::from(e)].data, |(_, data)| *data),
-                    )
-                }
-                Bind::Output(k) => Arg::Memory(outs[usize::from(k)].data),
-                Bind::HostNumber(a, e) => {
-                    let t = &args[usize::from(a)].tensors()[usize::from(e)];
-                    let mut bytes = [0u8; 16];
-                    let size = t.dtype().map_or(0, tnrs_types::DType::size);
-                    // SAFETY: a 0-dim host tensor holds one element of its dtype.
-                    unsafe { std::ptr::copy_nonoverlapping(t.data, bytes.as_mut_ptr(), size) };
-                    Arg::Scalar(bytes)
-                }
-                Bind::Scalar(a, e, dtype) => {
-                    let arg = &args[usize::from(a)];
-                    let list = arg.tag == crate::raw::Tag::ScalarList as u32;
-                    let s = if list { arg.scalars()[usize::from(e)].get() } else { arg.scalar() };
-                    Arg::Scalar(encode(s, dtype))
-                }
-                Bind::Seed => Arg::Scalar(word(seed)),
-                Bind::Offset => Arg::Scalar(word(offset)),
-            });
-        }
-        // SAFETY: the arguments match the executable by construction; their memory lives by the caller's promise.
-        unsafe { submit(runtime, entry, launch_args, host) }
-    })();
-    if let Err(e) = result {
+    let mut outs = Outs::new();
+    // SAFETY: the caller's promise.
+    if let Err(e) = unsafe { submit(entry, args, host, &mut outs) } {
         outs.into_iter().for_each(|t| host.discard(t));
         return Err(e);
     }
-    for ret in &entry.rets {
-        rets.push(match *ret {
-            RetSpec::Undefined => RawRet { tag: 0, pad: 0, bits: 0 },
-            RetSpec::Output(k) => RawRet { tag: 1, pad: 0, bits: outs[usize::from(k)].handle as u64 },
-            RetSpec::Int(i) => RawRet { tag: 2, pad: 0, bits: i as u64 },
-            RetSpec::List(n) => RawRet { tag: 3, pad: 0, bits: u64::from(n) },
-        });
-    }
-    Ok(())
+    let ret = |r: &RetSpec| match *r {
+        RetSpec::Undefined => RawRet { tag: 0, pad: 0, bits: 0 },
+        RetSpec::Output(k) => RawRet { tag: 1, pad: 0, bits: outs[usize::from(k)].handle as u64 },
+        RetSpec::Int(i) => RawRet { tag: 2, pad: 0, bits: i as u64 },
+        RetSpec::List(n) => RawRet { tag: 3, pad: 0, bits: u64::from(n) },
+    };
+    Ok(entry.rets.iter().map(ret).collect())
 }
 
+/// Allocates the outputs into `outs` and launches.
+///
 /// # Safety
-/// As [`tnrs_hal::Executable::run`] until the launch completes.
+/// As [`launch`].
+#[inline]
 unsafe fn submit(
-    runtime: &'static Runtime,
     entry: &Entry,
-    args: SmallVec<[Arg; 8]>,
+    args: &[RawArg],
     host: &mut dyn Host,
+    outs: &mut Outs,
 ) -> Result<(), CallError> {
+    let mut resized: SmallVec<[((u16, u16), *mut u8); 1]> = SmallVec::new();
+    for (arg, elem, dims) in &entry.resizes {
+        let t = host.resize(usize::from(*arg), elem.map(usize::from), dims)?;
+        resized.push(((*arg, elem.unwrap_or(0)), t.data));
+    }
+    for spec in &entry.outs {
+        outs.push(host.empty(&spec.dims, spec.strides.as_deref(), spec.dtype, entry.device)?);
+    }
+    let (seed, offset) = match entry.philox_blocks {
+        0 => (0, 0),
+        blocks => {
+            let generator = entry.generator.map_or(0, |g| args[usize::from(g)].bits);
+            host.philox(generator as *mut _, entry.device, blocks)?
+        }
+    };
+    let mut launch_args: SmallVec<[Arg; 8]> = SmallVec::new();
+    for bind in &entry.binds {
+        launch_args.push(match *bind {
+            Bind::Tensor(a, e) => {
+                let moved = resized.iter().find(|(at, _)| *at == (a, e));
+                Arg::Memory(
+                    moved.map_or(args[usize::from(a)].tensors()[usize::from(e)].data, |(_, data)| *data),
+                )
+            }
+            Bind::Output(k) => Arg::Memory(outs[usize::from(k)].data),
+            Bind::HostNumber(a, e) => {
+                Arg::Scalar(host_number(&args[usize::from(a)].tensors()[usize::from(e)]))
+            }
+            Bind::Scalar(a, e, dtype) => {
+                let arg = &args[usize::from(a)];
+                let list = arg.tag == Tag::ScalarList as u32;
+                let s = if list { arg.scalars()[usize::from(e)].get() } else { arg.scalar() };
+                Arg::Scalar(encode(s, dtype))
+            }
+            Bind::Seed => Arg::Scalar(word(seed)),
+            Bind::Offset => Arg::Scalar(word(offset)),
+        });
+    }
+    let runtime = Runtime::get();
     let device = usize::try_from(entry.device).unwrap_or(0);
     let stream = tnrs_runtime::current_stream(device);
     // Freed right after the launch: reuse is in stream order, so the program is done with it before anyone else.
@@ -156,18 +140,28 @@ unsafe fn submit(
         }
     };
     let launch = Launch {
-        exe: entry.exe.clone(),
-        args,
+        exe: &entry.exe,
+        args: &launch_args,
         workspace: workspace.as_ref().map_or(std::ptr::null_mut(), |b| b.ptr),
         stack: if stack_traces() { host.python_stack().map(Into::into) } else { None },
     };
-    // SAFETY: the caller's promise, and the workspace has the size that the executable asks for.
+    // SAFETY: the arguments match the executable by construction, the workspace has the size it asks for, and the
+    // caller promises that memory lives.
     let result = unsafe { runtime.launch(device, stream, launch) };
     if let Some(block) = workspace {
         // SAFETY: the block came from `alloc` above and is freed once.
         unsafe { runtime.free(block.ctx) };
     }
     result.map_err(CallError::from_fault)
+}
+
+/// The element of a 0-dim host tensor.
+fn host_number(t: &RawTensor) -> [u8; 16] {
+    let mut bytes = [0u8; 16];
+    let size = t.dtype().map_or(0, tnrs_types::DType::size);
+    // SAFETY: a 0-dim host tensor holds one element of its dtype.
+    unsafe { std::ptr::copy_nonoverlapping(t.data, bytes.as_mut_ptr(), size) };
+    bytes
 }
 
 fn stack_traces() -> bool {

@@ -33,7 +33,7 @@ pub unsafe fn copy(dst: &RawTensor, src: &RawTensor, pinned: bool) -> Result<(),
     // The key lives on the device of the launch, so the host side is a guest in its argument list.
     let args = [tensor_arg(dst), tensor_arg(src), RawArg { tag: Tag::Bool as u32, len: 0, bits: 0 }];
     // SAFETY: the caller's promise.
-    unsafe { call::run(operator(), &args, &mut NoHost, &mut Vec::new())? };
+    unsafe { call::run(operator(), &args, &mut NoHost)? };
     let host_side = !dst.on_device() || !src.on_device();
     if across || (host_side && !pinned) {
         runtime.sync_stream(device, tnrs_runtime::current_stream(device)).map_err(CallError::from_fault)?;

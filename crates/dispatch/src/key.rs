@@ -4,17 +4,17 @@
 //! their class. One more word per written tensor says whether its memory meets another operand's, since the program
 //! must then finish reading before it writes.
 
+use smallvec::SmallVec;
 use tnrs_types::Scalar;
 
 use crate::ops::{OpState, Policy};
 use crate::raw::{RawArg, RawTensor, Tag};
 
-/// The words of a key.
-pub(crate) type Key = Vec<u64>;
+/// The words of a key; those of nearly every call fit on the stack.
+pub(crate) type Key = SmallVec<[u64; 64]>;
 
 /// Builds the key of a call.
 pub(crate) fn build(op: &OpState, args: &[RawArg], key: &mut Key) {
-    key.clear();
     key.push(u64::from(op.id));
     for (arg, policy) in args.iter().zip(&op.policies) {
         push_arg(arg, *policy, key);

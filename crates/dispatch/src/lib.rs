@@ -23,7 +23,7 @@ mod ops;
 pub mod raw;
 
 pub use cache::{cache_len, clear_cache};
-pub use call::call;
+pub use call::{call, Rets};
 pub use copy::copy;
 pub use error::CallError;
 pub use host::{Host, OutMeta};

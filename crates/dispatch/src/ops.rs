@@ -1,7 +1,7 @@
 //! Declared operators: a row of the lowering table bound to one overload's schema.
 
-use std::sync::atomic::AtomicU64;
-use std::sync::{OnceLock, RwLock};
+use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
+use std::sync::{Mutex, OnceLock};
 
 use tnrs_lowering::{table, Row};
 
@@ -85,7 +85,10 @@ pub(crate) struct OpState {
     pub executed: AtomicU64,
 }
 
-static OPS: RwLock<Vec<&'static OpState>> = RwLock::new(Vec::new());
+/// More overloads than the lowering table can yield; the table is a flat array so that a call reads it without a lock.
+const CAPACITY: usize = 8192;
+static TABLE: [AtomicPtr<OpState>; CAPACITY] = [const { AtomicPtr::new(std::ptr::null_mut()) }; CAPACITY];
+static COUNT: Mutex<u32> = Mutex::new(0);
 
 pub(crate) fn rows() -> &'static [&'static Row] {
     static ROWS: OnceLock<Vec<&'static Row>> = OnceLock::new();
@@ -131,8 +134,9 @@ pub(crate) fn make(
         })
         .collect();
     let has_writes = schema.writes.iter().any(|&w| w);
-    let mut ops = OPS.write().expect("operator table poisoned");
-    let id = u32::try_from(ops.len()).expect("fewer than 2^32 operators");
+    let mut count = COUNT.lock().expect("operator table poisoned");
+    let id = *count;
+    assert!((id as usize) < CAPACITY, "more than {CAPACITY} operator overloads");
     // Operators live as long as the process, like the registrations that name them.
     let op: &'static OpState = Box::leak(Box::new(OpState {
         id,
@@ -144,25 +148,20 @@ pub(crate) fn make(
         host_tensors,
         executed: AtomicU64::new(0),
     }));
-    ops.push(op);
+    TABLE[id as usize].store(std::ptr::from_ref(op).cast_mut(), Ordering::Release);
+    *count += 1;
     op
 }
 
-thread_local! {
-    // A thread's copy of the table spares the lock on every call; ids below its length are final.
-    static LOCAL: std::cell::RefCell<Vec<&'static OpState>> = const { std::cell::RefCell::new(Vec::new()) };
-}
-
+/// The operator with this id.
+#[inline]
 pub(crate) fn op(id: u32) -> &'static OpState {
-    LOCAL.with_borrow_mut(|local| {
-        if let Some(op) = local.get(id as usize) {
-            return *op;
-        }
-        local.clone_from(&OPS.read().expect("operator table poisoned"));
-        local[id as usize]
-    })
+    let op = TABLE[id as usize].load(Ordering::Acquire);
+    assert!(!op.is_null(), "operator {id} was not declared");
+    // SAFETY: entries are set once, from leaked boxes.
+    unsafe { &*op }
 }
 
 pub(crate) fn all() -> Vec<&'static OpState> {
-    OPS.read().expect("operator table poisoned").clone()
+    (0..*COUNT.lock().expect("operator table poisoned")).map(op).collect()
 }

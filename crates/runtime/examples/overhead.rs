@@ -1,12 +1,11 @@
 //! What the runtime itself costs: nanoseconds per operation over the null driver, fastest of 100 rounds.
 //! Run with `cargo run --release -p tnrs-runtime --example overhead`.
-use smallvec::smallvec;
 use std::hint::black_box;
 use std::ptr::null_mut;
 use std::sync::Arc;
 use std::time::Instant;
 use tnrs_hal::null::{HostExecutable, NullDriver};
-use tnrs_hal::{Arg, Executable};
+use tnrs_hal::Executable;
 use tnrs_runtime::{Block, Event, Launch, Runtime};
 
 const ROUNDS: usize = 100;
@@ -51,30 +50,20 @@ fn main() {
         black_box(args);
         Ok(())
     });
-    let build = |exe: &Arc<dyn Executable>| Launch {
-        exe: exe.clone(),
-        args: smallvec![Arg::Memory(null_mut()); 3],
-        workspace: null_mut(),
-        stack: None,
-    };
+    let args = [tnrs_hal::Arg::Memory(null_mut()); 3];
     let launch = |exe: &Arc<dyn Executable>| {
         // SAFETY: the program touches no memory.
-        unsafe { rt.launch(0, 0, build(exe)) }.expect("launch");
+        unsafe { rt.launch(0, 0, Launch { exe, args: &args, workspace: null_mut(), stack: None }) }
+            .expect("launch");
     };
-    let args: smallvec::SmallVec<[tnrs_hal::Arg; 8]> = smallvec![tnrs_hal::Arg::Memory(null_mut()); 3];
     measure("the program alone", N, || {
         for _ in 0..N {
             // SAFETY: the program touches no memory.
             unsafe { black_box(&exe).run(&args, null_mut()) }.expect("run");
         }
     });
-    measure("launch inline (with building the launch)", N, || {
+    measure("launch inline", N, || {
         (0..N).for_each(|_| launch(&exe));
-    });
-    measure("building and dropping the launch alone", N, || {
-        for _ in 0..N {
-            black_box(build(&exe));
-        }
     });
     measure("synchronise an idle stream", N, || {
         (0..N).for_each(|_| rt.sync_stream(0, 0).expect("sync"));

@@ -2,32 +2,40 @@
 use crate::error::StreamFault;
 use crate::lane::Lane;
 use crate::mark::Mark;
-use smallvec::SmallVec;
 use std::sync::Arc;
 use tnrs_hal::{Arg, Executable, Fault, Queue};
 
-/// One run of an executable.
-pub struct Launch {
+/// One run of an executable. It borrows, because most launches run before the call returns; a launch that joins the
+/// queue is copied.
+pub struct Launch<'a> {
     /// What runs.
-    pub exe: Arc<dyn Executable>,
+    pub exe: &'a Arc<dyn Executable>,
     /// Its parameters in order, then its results in order.
-    pub args: SmallVec<[Arg; 8]>,
+    pub args: &'a [Arg],
     /// [`Executable::workspace_bytes`] bytes of device memory, 64-byte aligned; null when that is 0.
     pub workspace: *mut u8,
     /// The Python stack of the call, to be shown with a fault.
     pub stack: Option<Arc<str>>,
 }
 
+/// A launch that waits in a queue.
+pub(crate) struct Queued {
+    exe: Arc<dyn Executable>,
+    args: Box<[Arg]>,
+    workspace: *mut u8,
+    stack: Option<Arc<str>>,
+}
+
 // SAFETY: the addresses are only dereferenced by the executable, under the promise of `Runtime::launch`, which does
 // not depend on the thread.
-unsafe impl Send for Launch {}
+unsafe impl Send for Queued {}
 
 /// A host function that runs in stream order.
 pub type HostFn = Box<dyn FnOnce() -> Result<(), Fault> + Send>;
 
 /// One entry of a stream.
 pub(crate) enum Record {
-    Launch(Box<Launch>),
+    Launch(Queued),
     Copy(Copy),
     Host(&'static str, HostFn),
     /// Later entries wait for this mark of another stream.
@@ -64,7 +72,7 @@ impl Record {
     pub(crate) unsafe fn run(self, lane: &mut Lane) -> Result<(), StreamFault> {
         match self {
             // SAFETY: as this function.
-            Record::Launch(launch) => unsafe { launch.run(lane) },
+            Record::Launch(launch) => unsafe { launch.borrow().run(lane) },
             // SAFETY: as this function.
             Record::Copy(copy) => unsafe { copy.run(lane) },
             Record::Host(site, f) => lane.synchronize().and(lane.work(|| site, None, |_| f())),
@@ -85,14 +93,24 @@ impl Record {
     }
 }
 
-impl Launch {
+impl Queued {
+    fn borrow(&self) -> Launch<'_> {
+        Launch { exe: &self.exe, args: &self.args, workspace: self.workspace, stack: self.stack.clone() }
+    }
+}
+
+impl Launch<'_> {
+    pub(crate) fn queued(self) -> Queued {
+        Queued { exe: self.exe.clone(), args: self.args.into(), workspace: self.workspace, stack: self.stack }
+    }
+
     /// # Safety
     /// As [`Executable::run`], until the work completes.
     #[inline]
     pub(crate) unsafe fn run(&self, lane: &mut Lane) -> Result<(), StreamFault> {
         let stack = self.stack.as_ref();
         // SAFETY: as this function.
-        let run = |queue: &mut dyn Queue| unsafe { queue.execute(&self.exe, &self.args, self.workspace) };
+        let run = |queue: &mut dyn Queue| unsafe { queue.execute(self.exe, self.args, self.workspace) };
         lane.work(|| self.exe.name(), stack, run)
     }
 }

@@ -90,12 +90,12 @@ impl Stream {
     /// # Safety
     /// As `Runtime::launch`.
     #[inline]
-    pub(crate) unsafe fn launch(&self, launch: Launch, inline: bool) {
+    pub(crate) unsafe fn launch(&self, launch: Launch<'_>, inline: bool) {
         // SAFETY: the caller's promise covers the run.
         if inline && self.core.inline(|lane| unsafe { launch.run(lane) }) {
             return;
         }
-        self.push(Record::Launch(Box::new(launch)));
+        self.push(Record::Launch(launch.queued()));
     }
 
     /// Copies now if the stream is idle and `inline` allows it; otherwise the copy joins the queue.

@@ -53,7 +53,7 @@ impl Content {
             content.touch();
             Ok(())
         });
-        let launch = Launch { exe, args: smallvec![], workspace: std::ptr::null_mut(), stack: None };
+        let launch = Launch { exe: &exe, args: &[], workspace: std::ptr::null_mut(), stack: None };
         // SAFETY: the program touches no memory but the cell.
         unsafe { rt.launch(0, stream, launch) }.unwrap();
     }

@@ -27,7 +27,7 @@ fn runtime() -> Arc<Runtime> {
 }
 
 fn launch(rt: &Runtime, stream: i64, exe: &std::sync::Arc<dyn Executable>) {
-    let launch = Launch { exe: exe.clone(), args: smallvec![], workspace: std::ptr::null_mut(), stack: None };
+    let launch = Launch { exe, args: &[], workspace: std::ptr::null_mut(), stack: None };
     // SAFETY: loom reports programs that touch a cell at the same time.
     unsafe { rt.launch(0, stream, launch) }.unwrap();
 }

@@ -2,7 +2,6 @@
 mod common;
 
 use common::{launch, runtime, with, Door, SLOW};
-use smallvec::smallvec;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::Arc;
 use tnrs_hal::null::HostExecutable;
@@ -180,7 +179,7 @@ fn memory_in_use_is_not_given_back_early() {
         Ok(())
     });
     // SAFETY: the block is live at the launch and freed in stream order.
-    unsafe { rt.launch(0, 0, with(&fill, smallvec![Arg::Memory(block.ptr)])) }.unwrap();
+    unsafe { rt.launch(0, 0, with(&fill, &[Arg::Memory(block.ptr)])) }.unwrap();
     free(&rt, block);
     let other = alloc(&rt, 1, 40 * MIB);
     assert_eq!(done.load(Ordering::SeqCst), 1, "the cache waits for the work on it");

@@ -25,7 +25,7 @@ impl Runtime {
     /// As [`tnrs_hal::Executable::run`] until the launch completes, where "nobody else" means: nothing that is not
     /// ordered before or after this launch by its stream, an event or a synchronisation.
     #[inline]
-    pub unsafe fn launch(&self, device: usize, stream: i64, launch: Launch) -> Result<(), StreamFault> {
+    pub unsafe fn launch(&self, device: usize, stream: i64, launch: Launch<'_>) -> Result<(), StreamFault> {
         let stream = self.stream(device, stream)?;
         let inline = !self.parallel || launch.exe.cost_ns() <= INLINE_NS;
         // SAFETY: as this function.

@@ -1,6 +1,6 @@
 //! What the tests share: a driver that outlives its runtime, and executables that wait, log and write.
 #![allow(dead_code, reason = "each test binary uses a part")]
-use smallvec::{smallvec, SmallVec};
+
 use std::sync::{Arc, Condvar, Mutex};
 use tnrs_hal::null::{HostExecutable, NullDriver};
 use tnrs_hal::{Arg, DeviceProps, Driver, Executable, Fault, MemoryError, Queue};
@@ -47,13 +47,13 @@ pub fn runtime(memory: usize) -> (Runtime, Arc<NullDriver>) {
 }
 
 /// A launch without arguments.
-pub fn plain(exe: &Arc<dyn Executable>) -> Launch {
-    with(exe, smallvec![])
+pub fn plain(exe: &Arc<dyn Executable>) -> Launch<'_> {
+    with(exe, &[])
 }
 
 /// A launch with arguments.
-pub fn with(exe: &Arc<dyn Executable>, args: SmallVec<[Arg; 8]>) -> Launch {
-    Launch { exe: exe.clone(), args, workspace: std::ptr::null_mut(), stack: None }
+pub fn with<'a>(exe: &'a Arc<dyn Executable>, args: &'a [Arg]) -> Launch<'a> {
+    Launch { exe, args, workspace: std::ptr::null_mut(), stack: None }
 }
 
 /// Launches an executable that touches no device memory.

@@ -5,7 +5,7 @@ use tnrs_hlo::{Composite, Func, Instr};
 use tnrs_kernels::{optim, reduce, rows};
 use tnrs_types::DType;
 
-use super::node::Kind;
+use super::node::{Kind, Random};
 use super::{elementwise, norm, Planner, Res};
 use crate::view::View;
 
@@ -108,7 +108,7 @@ impl Planner<'_> {
         let seed = self.memory_of(instr.operands[0])?;
         let offset = self.memory_of(instr.operands[1])?;
         let index = View::dense(0, &self.func.ty(result).dims);
-        let kind = Kind::Philox { seed, offset, index };
+        let kind = Kind::Philox(Box::new(Random { seed, offset, index }));
         self.define(result, kind, SmallVec::new());
         Ok(())
     }

@@ -317,7 +317,10 @@ impl Planner<'_> {
             (dims, strides)
         };
         let (mut k_dims, mut k_strides) = merged(&a, &b);
-        if k_dims.len() > 1 {
+        if k_dims.contains(&0) {
+            // Nothing is summed, and zero strides reach no memory.
+            k_dims = Dims::from_slice(&[0]);
+        } else if k_dims.len() > 1 {
             a = self.densify(dot.dtype, a);
             b = self.densify(dot.dtype, b);
             (k_dims, k_strides) = merged(&a, &b);

@@ -25,9 +25,8 @@ impl Planner<'_> {
             self.visit(r, &mut order);
         }
         let mut edges: Vec<(NodeId, i32)> = order.iter().map(|&n| (n, 0)).collect();
-        for i in 0..order.len() {
-            for k in 0..self.nodes[order[i] as usize].args.len() {
-                let a = self.nodes[order[i] as usize].args[k];
+        for &n in &order {
+            for &a in &self.nodes[n as usize].args {
                 if let Some(e) = edges.iter_mut().find(|e| e.0 == a) {
                     e.1 += 1;
                 }
@@ -91,9 +90,9 @@ impl Planner<'_> {
         let mut reads: SmallVec<[View; 3]> = SmallVec::new();
         for &n in &group.order {
             let node = &self.nodes[n as usize];
-            if let Kind::Philox { seed, offset, .. } = &node.kind {
-                reads.push(seed.clone());
-                reads.push(offset.clone());
+            if let Kind::Philox(random) = &node.kind {
+                reads.push(random.seed.clone());
+                reads.push(random.offset.clone());
             }
             for &a in &node.args {
                 if let Kind::Leaf(v) = &self.nodes[a as usize].kind {

@@ -343,7 +343,7 @@ impl<'a, 'f> Generator<'a, 'f> {
                 let state = self.state(n);
                 *(if wide { &mut state.wide } else { &mut state.raw }) = Some(dst);
             }
-            Kind::Iota(_) | Kind::Philox { .. } => {
+            Kind::Iota(_) | Kind::Philox(_) => {
                 let p = self.source(n, node, target)?;
                 let state = self.state(n);
                 if reduced {
@@ -512,7 +512,7 @@ impl<'a, 'f> Generator<'a, 'f> {
             Some(t) if !reduced && !scalar => t.slot,
             _ => self.register(!scalar, math.size()),
         };
-        if let Kind::Philox { .. } = node.kind {
+        if let Kind::Philox(_) = node.kind {
             self.body.push(Inst::Philox { dst, src, seed: src + 1, offset: src + 2 });
         } else {
             let f = tile::iota(math).ok_or_else(|| self.missing("iota", &[node.dtype]))?;

@@ -10,6 +10,15 @@ use crate::view::View;
 /// Index of a [`Node`].
 pub(crate) type NodeId = u32;
 
+/// Operands of random words.
+#[derive(Clone, Debug)]
+pub(crate) struct Random {
+    pub seed: View,
+    pub offset: View,
+    /// Gives the linear index.
+    pub index: View,
+}
+
 /// How a node's elements come to be.
 #[derive(Clone, Debug)]
 pub(crate) enum Kind {
@@ -17,12 +26,8 @@ pub(crate) enum Kind {
     Leaf(View),
     /// `view.off` plus the index times the strides.
     Iota(View),
-    /// Random words; the view gives the linear index, the locations are seed and offset.
-    Philox {
-        seed: View,
-        offset: View,
-        index: View,
-    },
+    /// Random words; see [`Random`].
+    Philox(Box<Random>),
     Unary(UnaryKind),
     Binary(BinaryKind),
     Compare(CompareDir),
@@ -89,7 +94,7 @@ pub(crate) fn function_cost(kind: &Kind, dtype: DType) -> f64 {
             Kind::Binary(BinaryKind::Power | BinaryKind::Atan2 | BinaryKind::Remainder) => 1.0,
             Kind::Binary(BinaryKind::Divide) => 0.15,
             Kind::Fused(_) => 0.3,
-            Kind::Philox { .. } => 0.6,
+            Kind::Philox(_) => 0.6,
             _ => 0.05,
         }
 }

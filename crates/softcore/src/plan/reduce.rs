@@ -216,7 +216,7 @@ impl Planner<'_> {
     fn needs_memory(&self, n: NodeId) -> bool {
         let node = &self.nodes[n as usize];
         match &node.kind {
-            Kind::Philox { .. } | Kind::Dot(_) => true,
+            Kind::Philox(_) | Kind::Dot(_) => true,
             Kind::Iota(v) => !counts(v) || v.strides.iter().any(|&s| s > 1),
             Kind::Leaf(_) => false,
             _ => node.args.iter().any(|&a| match self.nodes[a as usize].kind {

@@ -79,7 +79,7 @@ impl Planner<'_> {
         match &node.kind {
             Kind::Leaf(v) => change(v, node.dtype.size()).is_some(),
             Kind::Iota(v) => change(v, 1).is_some_and(|v| counts(&v)),
-            Kind::Philox { .. } | Kind::Dot(_) => false,
+            Kind::Philox(_) | Kind::Dot(_) => false,
             _ => node.args.iter().all(|&a| self.changes(a, change)),
         }
     }

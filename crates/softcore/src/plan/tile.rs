@@ -4,7 +4,7 @@ use smallvec::SmallVec;
 use tnrs_types::Dims;
 
 use super::generate::Generator;
-use super::node::{function_cost, Kind, NodeId};
+use super::node::{function_cost, Kind, NodeId, Random};
 use super::{loc, Planner, Res};
 use crate::step::program::{Operand, Program, Slot, MAX_OUTER, MAX_SLOTS, SCRATCH};
 use crate::view::{collapse, View};
@@ -101,7 +101,8 @@ pub(super) fn compile(p: &Planner, r: &Request) -> Res<Compiled> {
                 let k = add(&mut entries, v, 1, true);
                 of.push((n, k));
             }
-            Kind::Philox { seed, offset, index } => {
+            Kind::Philox(random) => {
+                let Random { seed, offset, index } = &**random;
                 ordered = true;
                 let k = add(&mut entries, index, 1, true);
                 of.push((n, k));

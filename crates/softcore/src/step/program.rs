@@ -36,6 +36,18 @@ pub(crate) struct Operand {
     pub inner: i64,
 }
 
+impl Operand {
+    /// The pointer (or index) of the first element.
+    #[inline(always)]
+    pub fn start(&self, cx: &Cx) -> *mut u8 {
+        if self.virt {
+            std::ptr::without_provenance_mut(self.loc.off as usize)
+        } else {
+            cx.at(self.loc)
+        }
+    }
+}
+
 /// A strided n-d piece of memory seen as one flat run of elements.
 #[derive(Clone, Debug)]
 pub(crate) struct Nd {
@@ -200,7 +212,7 @@ impl<'p> Machine<'p> {
         }
         self.place(0);
         // SAFETY: the caller's promise.
-        unsafe { self.exec(&self.p.row, 0, n) };
+        unsafe { exec(&self.slots, &self.p.row, 0, n) };
     }
 
     /// Runs the body on the tile of `n` elements from `start` of the current row.
@@ -211,7 +223,7 @@ impl<'p> Machine<'p> {
     pub unsafe fn tile(&mut self, start: i64, n: usize) {
         self.place(start);
         // SAFETY: the caller's promise.
-        unsafe { self.exec(&self.p.body, start, n) };
+        unsafe { exec(&self.slots, &self.p.body, start, n) };
     }
 
     #[inline(always)]
@@ -243,54 +255,72 @@ impl<'p> Machine<'p> {
         let p = unsafe { self.row[s as usize].assume_init() };
         p.wrapping_offset((o.inner * start) as isize)
     }
+}
 
-    #[inline(always)]
-    unsafe fn exec(&self, insts: &[Inst], start: i64, n: usize) {
-        for inst in insts {
-            // SAFETY: operand pointers are valid for the tile by the caller's promise; registers hold a full tile of
-            // the widest type the builder put there; the builder paired each primitive with slots of its types.
-            unsafe {
-                match inst {
-                    Inst::Call { f, dst, src } => f(self.slot(*dst), &self.sources(src), n),
-                    Inst::One { f, dst, src } => f(self.slot(*dst), &self.sources(src), 1),
-                    Inst::Load { f, dst, src, stride } => f(self.slot(*dst), self.slot(*src), n, *stride),
-                    Inst::Store { f, dst, src, stride } => f(self.slot(*dst), self.slot(*src), n, *stride),
-                    Inst::LoadNd { nd, dst, src } => {
-                        let (dst, src) = (self.slot(*dst), self.slot(*src));
-                        nd.runs(start, n, |done, off, stride, len| {
-                            let at = src.wrapping_offset(off);
-                            (nd.copy)(dst.add(done * nd.size), at, len, stride)
-                        })
-                    }
-                    Inst::StoreNd { nd, dst, src } => {
-                        let (dst, src) = (self.slot(*dst), self.slot(*src));
-                        nd.runs(start, n, |done, off, stride, len| {
-                            let at = dst.wrapping_offset(off);
-                            (nd.copy)(at, src.add(done * nd.size), len, stride)
-                        })
-                    }
-                    Inst::Iota { f, dst, src, one } => {
-                        let first = self.slot(*src).addr() as i64;
-                        let none = std::ptr::null();
-                        let n = if *one { 1 } else { n };
-                        f(self.slot(*dst), &[(&raw const first).cast(), none, none], n)
-                    }
-                    Inst::Philox { dst, src, seed, offset } => philox::fill(
-                        self.slot(*dst).cast(),
-                        self.slot(*seed).cast::<u64>().read_unaligned(),
-                        self.slot(*offset).cast::<u64>().read_unaligned(),
-                        self.slot(*src).addr() as u64,
-                        n,
-                    ),
+/// The pointer in a slot.
+///
+/// # Safety
+/// The slot was filled.
+#[inline(always)]
+unsafe fn at(slots: &[MaybeUninit<*mut u8>], s: Slot) -> *mut u8 {
+    debug_assert!((s as usize) < slots.len());
+    // SAFETY: the caller's promise.
+    unsafe { slots[s as usize].assume_init() }
+}
+
+/// Runs instructions on the tile of `n` elements from `start` of the row.
+///
+/// # Safety
+/// Every slot that the instructions name was filled, for this tile, as [`super::Step::run`] promises.
+#[inline(always)]
+pub(crate) unsafe fn exec(slots: &[MaybeUninit<*mut u8>], insts: &[Inst], start: i64, n: usize) {
+    for inst in insts {
+        // SAFETY: operand pointers are valid for the tile by the caller's promise; registers hold a full tile of
+        // the widest type the builder put there; the builder paired each primitive with slots of its types.
+        unsafe {
+            match inst {
+                Inst::Call { f, dst, src } => f(at(slots, *dst), &sources(slots, src), n),
+                Inst::One { f, dst, src } => f(at(slots, *dst), &sources(slots, src), 1),
+                Inst::Load { f, dst, src, stride } => f(at(slots, *dst), at(slots, *src), n, *stride),
+                Inst::Store { f, dst, src, stride } => f(at(slots, *dst), at(slots, *src), n, *stride),
+                Inst::LoadNd { nd, dst, src } => {
+                    let (dst, src) = (at(slots, *dst), at(slots, *src));
+                    nd.runs(start, n, |done, off, stride, len| {
+                        let from = src.wrapping_offset(off);
+                        (nd.copy)(dst.add(done * nd.size), from, len, stride)
+                    })
                 }
+                Inst::StoreNd { nd, dst, src } => {
+                    let (dst, src) = (at(slots, *dst), at(slots, *src));
+                    nd.runs(start, n, |done, off, stride, len| {
+                        let to = dst.wrapping_offset(off);
+                        (nd.copy)(to, src.add(done * nd.size), len, stride)
+                    })
+                }
+                Inst::Iota { f, dst, src, one } => {
+                    let first = at(slots, *src).addr() as i64;
+                    let none = std::ptr::null();
+                    let n = if *one { 1 } else { n };
+                    f(at(slots, *dst), &[(&raw const first).cast(), none, none], n)
+                }
+                Inst::Philox { dst, src, seed, offset } => philox::fill(
+                    at(slots, *dst).cast(),
+                    at(slots, *seed).cast::<u64>().read_unaligned(),
+                    at(slots, *offset).cast::<u64>().read_unaligned(),
+                    at(slots, *src).addr() as u64,
+                    n,
+                ),
             }
         }
     }
+}
 
-    #[inline(always)]
-    fn sources(&self, src: &[Slot; 3]) -> [*const u8; 3] {
-        [self.slot(src[0]), self.slot(src[1]), self.slot(src[2])].map(|p| p.cast_const())
-    }
+/// # Safety
+/// The slots were filled.
+#[inline(always)]
+unsafe fn sources(slots: &[MaybeUninit<*mut u8>], src: &[Slot; 3]) -> [*const u8; 3] {
+    // SAFETY: the caller's promise.
+    unsafe { [at(slots, src[0]), at(slots, src[1]), at(slots, src[2])].map(|p| p.cast_const()) }
 }
 
 impl Nd {

@@ -1,10 +1,15 @@
 //! A fused elementwise region.
 
+use std::mem::MaybeUninit;
+
 use tnrs_hal::Fault;
 use tnrs_kernels::pool;
 
-use super::program::{Machine, Program, Scratch};
+use super::program::{exec, Machine, Program, Scratch};
 use super::{Cx, Step};
+
+/// Operands of a program that runs without the general machine's tables.
+const FEW: usize = 8;
 
 /// A tile program that writes its outputs itself.
 pub(crate) struct Region {
@@ -17,12 +22,16 @@ impl Step for Region {
     #[inline]
     unsafe fn run(&self, cx: &Cx) -> Result<(), Fault> {
         let p = &self.program;
-        if p.regs.is_empty() && p.outer.is_empty() && p.inner <= p.tile as i64 {
-            let mut m = Machine::new(p, cx, std::ptr::null_mut());
-            // SAFETY: the caller's promise; the one tile covers the region and the program uses no register.
+        if p.outer.is_empty() && p.inner <= p.tile as i64 && p.operands.len() <= FEW && p.regs.is_empty() {
+            let mut slots = [const { MaybeUninit::uninit() }; FEW];
+            for (slot, o) in slots.iter_mut().zip(&p.operands) {
+                *slot = MaybeUninit::new(o.start(cx));
+            }
+            // SAFETY: the caller's promise; the one tile covers the region, every operand's slot is filled, and the
+            // program has no register.
             unsafe {
-                m.begin_row(p.inner as usize);
-                m.tile(0, p.inner as usize);
+                exec(&slots, &p.row, 0, p.inner as usize);
+                exec(&slots, &p.body, 0, p.inner as usize);
             }
             return Ok(());
         }
