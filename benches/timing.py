@@ -33,24 +33,24 @@ class Result:
         return self.ours / self.theirs
 
 
-def sample(call, sync, inner):
-    start = time.perf_counter()
+def sample(call, sync, inner, clock):
+    start = clock()
     for _ in range(inner):
         call()
     sync()
-    return (time.perf_counter() - start) / inner
+    return (clock() - start) / inner
 
 
-def measure(case, sync):
-    """Builds both sides, warms them up, and times them in turn."""
+def measure(case, sync, clock):
+    """Builds both sides, warms them up, and times them in turn by `clock`."""
     sides = [(case.build("neuron"), sync), (case.build("cpu"), lambda: None)]
     inners = []
     for call, wait in sides:
-        once = min(sample(call, wait, 1) for _ in range(3))
+        once = min(sample(call, wait, 1, clock) for _ in range(3))
         inners.append(case.inner or max(1, int(2e-3 / max(once, 1e-7))))
     times = ([], [])
     started = time.perf_counter()
     while len(times[0]) < 5 or (time.perf_counter() - started < 2 * case.budget and len(times[0]) < 200):
         for side, (call, wait) in enumerate(sides):
-            times[side].append(sample(call, wait, inners[side]))
+            times[side].append(sample(call, wait, inners[side], clock))
     return Result(*(statistics.median(t) for t in times), *(min(t) for t in times))

@@ -1,7 +1,9 @@
 //! The executable cache: a small direct-mapped table per thread before one shared map.
 //!
 //! 1. A slot is immutable once inserted, apart from its time stamp.
-//! 2. A thread's table holds clones of shared slots; a hit there takes no lock.
+//! 2. A thread's table holds clones of shared slots; a hit there takes no lock and, because the clone is lent to the call
+//!    and given back, changes no reference count. A nested call of the same key (an allocation may run Python) finds the
+//!    place empty and asks the shared map.
 //! 3. The shared map is bounded. Past the bound the least recently used half is dropped; threads may keep dropped
 //!    slots alive in their tables until they are overwritten.
 //! 4. `clear_cache` advances the epoch, which empties each thread's table at its next lookup.
@@ -29,8 +31,9 @@ thread_local! {
     static LOCAL: RefCell<Local> = RefCell::new(Local { epoch: 0, slots: vec![None; LOCAL_SLOTS] });
 }
 
-/// The slot of a key, if remembered.
-pub(crate) fn get(hash: u64, key: &[u64]) -> Option<Arc<Slot>> {
+/// The slot of a key, if remembered. To be given back with [`put`].
+#[inline]
+pub(crate) fn take(hash: u64, key: &[u64]) -> Option<Arc<Slot>> {
     let index = hash as usize % LOCAL_SLOTS;
     LOCAL.with_borrow_mut(|local| {
         let epoch = EPOCH.load(Ordering::Relaxed);
@@ -38,17 +41,21 @@ pub(crate) fn get(hash: u64, key: &[u64]) -> Option<Arc<Slot>> {
             local.slots.fill(None);
             local.epoch = epoch;
         }
-        if let Some(slot) = &local.slots[index] {
-            if slot.hash == hash && *slot.key == *key {
-                return Some(slot.clone());
-            }
+        match &local.slots[index] {
+            Some(slot) if slot.hash == hash && *slot.key == *key => local.slots[index].take(),
+            _ => shared_get(hash, key),
         }
-        let slot = shared_get(hash, key)?;
-        local.slots[index] = Some(slot.clone());
-        Some(slot)
     })
 }
 
+/// Keeps a slot at hand for the thread's next call.
+#[inline]
+pub(crate) fn put(slot: Arc<Slot>) {
+    let index = slot.hash as usize % LOCAL_SLOTS;
+    LOCAL.with_borrow_mut(|local| local.slots[index] = Some(slot));
+}
+
+#[cold]
 fn shared_get(hash: u64, key: &[u64]) -> Option<Arc<Slot>> {
     let guard = SHARED.lock().expect("executable cache poisoned");
     let slot = guard.as_ref()?.get(&hash)?.iter().find(|s| *s.key == *key)?.clone();
@@ -106,10 +113,10 @@ mod tests {
             insert(slot(k));
         }
         assert!(cache_len() <= SHARED_LIMIT / 2 + 2);
-        assert!(get(0, &[0]).is_none());
-        assert!(get(SHARED_LIMIT as u64, &[SHARED_LIMIT as u64]).is_some());
+        assert!(take(0, &[0]).is_none());
+        assert!(take(SHARED_LIMIT as u64, &[SHARED_LIMIT as u64]).is_some());
         clear_cache();
         assert_eq!(cache_len(), 0);
-        assert!(get(SHARED_LIMIT as u64, &[SHARED_LIMIT as u64]).is_none());
+        assert!(take(SHARED_LIMIT as u64, &[SHARED_LIMIT as u64]).is_none());
     }
 }

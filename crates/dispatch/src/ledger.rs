@@ -69,7 +69,7 @@ pub fn reset_fallback_ops() {
     }
 }
 
-/// Operators that ran natively, with how often.
+/// Operators that ran natively, with how often; calls that several threads make at the same instant may count once.
 pub fn executed_ops() -> BTreeMap<String, u64> {
     ops::all()
         .iter()

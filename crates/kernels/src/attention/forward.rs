@@ -102,6 +102,7 @@ unsafe fn head(c: &Context, b: usize, h: usize, range: std::ops::Range<usize>) {
                     max,
                     sum,
                     correction,
+                    raise: c.loops.scale,
                 };
                 (c.loops.softmax)(&x);
                 if core.per_unit == 2 {

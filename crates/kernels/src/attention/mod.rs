@@ -5,6 +5,8 @@ mod desc;
 mod forward;
 mod plain;
 mod scores;
+#[cfg(target_arch = "x86_64")]
+mod scores512;
 #[cfg(test)]
 mod tests;
 

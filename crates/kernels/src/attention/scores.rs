@@ -1,10 +1,7 @@
 //! Elementwise work on blocks of scores. A block is `[row][W]`: one lane per column, so that all but the loads of
 //! per-row numbers is vertical.
 
-#![allow(
-    clippy::needless_range_loop,
-    reason = "lanes of several rows advance together"
-)]
+#![allow(clippy::needless_range_loop, reason = "lanes of several rows advance together")]
 
 use crate::gemm::float::to_bf16;
 use crate::isa::{entry, Isa};
@@ -31,6 +28,8 @@ pub(super) struct Softmax {
     pub(super) sum: *mut f32,
     /// Per lane, out: factor that brings earlier sums to the new maximum.
     pub(super) correction: *mut f32,
+    /// [`Loops::scale`].
+    pub(super) raise: ScaleFn,
 }
 
 /// Backward block: rows are queries, lanes are keys.
@@ -58,6 +57,8 @@ pub(super) struct Gradient {
     pub(super) delta: *const f32,
 }
 
+/// Turns products into scores (scaled, biased, masked) and raises each lane of `top` to its greatest.
+pub(super) type ScaleFn = unsafe fn(&Softmax, top: *mut f32);
 pub(super) type SoftmaxFn = unsafe fn(&Softmax);
 pub(super) type GradientFn = unsafe fn(&Gradient);
 /// Turns rows `[rows][W]` of f32 into `[rows/2][W]` of bf16 pairs, in place; an odd last row is paired with zeros.
@@ -65,6 +66,7 @@ pub(super) type PairFn = unsafe fn(block: *mut f32, rows: usize);
 /// Multiplies each of `rows` rows by a row of factors.
 pub(super) type RescaleFn = unsafe fn(block: *mut f32, rows: usize, factor: *const f32);
 
+entry!(ScaleBody, pick_scale, ScaleFn, (x: &Softmax, top: *mut f32));
 entry!(SoftmaxBody, pick_softmax, SoftmaxFn, (x: &Softmax));
 entry!(GradientBody, pick_gradient, GradientFn, (x: &Gradient));
 entry!(PairBody, pick_pair, PairFn, (block: *mut f32, rows: usize));
@@ -73,6 +75,7 @@ entry!(RescaleBody, pick_rescale, RescaleFn, (block: *mut f32, rows: usize, fact
 /// The loops for one instruction set and block width.
 #[derive(Clone, Copy)]
 pub(super) struct Loops {
+    pub(super) scale: ScaleFn,
     pub(super) softmax: SoftmaxFn,
     pub(super) gradient: GradientFn,
     pub(super) pair: PairFn,
@@ -84,11 +87,17 @@ impl Loops {
     pub(super) fn new(isa: Isa, width: usize) -> Loops {
         fn of<const W: usize>(isa: Isa) -> Loops {
             Loops {
+                scale: pick_scale::<Lanes<W>>(isa),
                 softmax: pick_softmax::<Lanes<W>>(isa),
                 gradient: pick_gradient::<Lanes<W>>(isa),
                 pair: pick_pair::<Lanes<W>>(isa),
                 rescale: pick_rescale::<Lanes<W>>(isa),
             }
+        }
+        #[cfg(target_arch = "x86_64")]
+        if isa == Isa::Avx512 && width == 32 {
+            use super::scores512 as x;
+            return Loops { scale: x::scale, rescale: x::rescale, ..of::<32>(isa) };
         }
         match width {
             8 => of::<8>(isa),
@@ -126,13 +135,11 @@ fn kept(word: u32, keep: f32) -> bool {
     (word >> 8) as f32 * (1.0 / 16_777_216.0) < keep
 }
 
-impl<const W: usize> SoftmaxBody for Lanes<W> {
+impl<const W: usize> ScaleBody for Lanes<W> {
     #[inline(always)]
-    unsafe fn run(x: &Softmax) {
+    unsafe fn run(x: &Softmax, top: *mut f32) {
         // SAFETY: the statistics have W lanes.
-        let (max, sum, correction) =
-            unsafe { (row_mut::<W>(x.max, 0), row_mut::<W>(x.sum, 0), row_mut::<W>(x.correction, 0)) };
-        let mut top = *max;
+        let top = unsafe { row_mut::<W>(top, 0) };
         for i in 0..x.keys {
             // SAFETY: the blocks have `keys` rows.
             let s = unsafe { row_mut::<W>(x.s, i) };
@@ -158,6 +165,18 @@ impl<const W: usize> SoftmaxBody for Lanes<W> {
                 top[l] = if s[l] > top[l] { s[l] } else { top[l] };
             }
         }
+    }
+}
+
+impl<const W: usize> SoftmaxBody for Lanes<W> {
+    #[inline(always)]
+    unsafe fn run(x: &Softmax) {
+        // SAFETY: the statistics have W lanes.
+        let (max, sum, correction) =
+            unsafe { (row_mut::<W>(x.max, 0), row_mut::<W>(x.sum, 0), row_mut::<W>(x.correction, 0)) };
+        let mut top = *max;
+        // SAFETY: the contract is the caller's.
+        unsafe { (x.raise)(x, top.as_mut_ptr()) }
         // Without any score above -inf, subtracting 0 leaves every exponential 0.
         let mut base = top;
         for l in 0..W {
@@ -168,7 +187,7 @@ impl<const W: usize> SoftmaxBody for Lanes<W> {
         let mut total = [0f32; W];
         let inverse = 1.0 / x.keep;
         for i in 0..x.keys {
-            // SAFETY: as above.
+            // SAFETY: the blocks have `keys` rows.
             let s = unsafe { row_mut::<W>(x.s, i) };
             for l in 0..W {
                 let p = exp_nonpositive(s[l] - base[l]);

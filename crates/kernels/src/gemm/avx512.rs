@@ -19,10 +19,11 @@ pub(super) unsafe fn tile_f32(
     ldc: usize,
     accumulate: bool,
 ) {
+    let out = std::ptr::null_mut();
     macro_rules! rows {
         ($($h:literal)*) => { match h {
             // SAFETY: the contract is the caller's.
-            $($h => unsafe { rows_f32::<$h>(w, units, a.cast(), b.cast(), c, ldc, accumulate) },)*
+            $($h => unsafe { rows_f32::<$h, false>(w, units, a.cast(), b.cast(), c, ldc, accumulate, out, 0) },)*
             _ => {}
         } };
     }
@@ -45,10 +46,40 @@ pub(super) unsafe fn tile_bf16(
     ldc: usize,
     accumulate: bool,
 ) {
+    let out = std::ptr::null_mut();
     macro_rules! rows {
         ($($h:literal)*) => { match h {
             // SAFETY: the contract is the caller's.
-            $($h => unsafe { rows_bf16::<$h>(w, units, a.cast(), b.cast(), c, ldc, accumulate) },)*
+            $($h => unsafe { rows_bf16::<$h, false>(w, units, a.cast(), b.cast(), c, ldc, accumulate, out, 0) },)*
+            _ => {}
+        } };
+    }
+    rows!(1 2 3 4 5 6 7 8 9 10 11 12)
+}
+
+/// [`tile_bf16`] that adds to the sums, when `accumulate`, and stores bf16; see [`NarrowFn`](super::kernel::NarrowFn).
+///
+/// # Safety
+/// As the function type says, on a processor with AVX-512 F, BW and VL and AVX-512-BF16.
+#[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512bf16")]
+pub(super) unsafe fn tile_narrow(
+    h: usize,
+    w: usize,
+    units: usize,
+    a: *const u32,
+    b: *const u32,
+    sums: *mut f32,
+    ld: usize,
+    accumulate: bool,
+    out: *mut u16,
+    ldo: usize,
+) {
+    macro_rules! rows {
+        ($($h:literal)*) => { match h {
+            // SAFETY: the contract is the caller's.
+            $($h => unsafe {
+                rows_bf16::<$h, true>(w, units, a.cast(), b.cast(), sums, ld, accumulate, out, ldo)
+            },)*
             _ => {}
         } };
     }
@@ -75,7 +106,7 @@ fn fma_bf16(acc: __m512, a: __m512, b: __m512) -> __m512 {
 macro_rules! rows {
     ($name:ident, $fma:ident, $features:literal) => {
         #[target_feature(enable = $features)]
-        unsafe fn $name<const H: usize>(
+        unsafe fn $name<const H: usize, const NARROW: bool>(
             w: usize,
             units: usize,
             mut a: *const f32,
@@ -83,12 +114,21 @@ macro_rules! rows {
             c: *mut f32,
             ldc: usize,
             accumulate: bool,
+            out: *mut u16,
+            ldo: usize,
         ) {
             let mut acc = [[_mm512_setzero_ps(); 2]; H];
-            for i in 0..H {
-                let row = c.wrapping_add(i * ldc);
-                _mm_prefetch::<_MM_HINT_T0>(row.cast());
-                _mm_prefetch::<_MM_HINT_T0>(row.wrapping_add(16).cast());
+            if !NARROW || accumulate {
+                for i in 0..H {
+                    let row = c.wrapping_add(i * ldc);
+                    _mm_prefetch::<_MM_HINT_T0>(row.cast());
+                    _mm_prefetch::<_MM_HINT_T0>(row.wrapping_add(16).cast());
+                }
+            }
+            if NARROW {
+                for i in 0..H {
+                    _mm_prefetch::<_MM_HINT_T0>(out.wrapping_add(i * ldo).cast());
+                }
             }
             for _ in 0..units {
                 // SAFETY: both panels hold `units` units of MR and 32 lanes.
@@ -117,7 +157,12 @@ macro_rules! rows {
                         if accumulate {
                             v = _mm512_add_ps(v, _mm512_maskz_loadu_ps(masks[j], p));
                         }
-                        if masks[j] == u16::MAX {
+                        if NARROW {
+                            // SAFETY: vectors of equal size, of which every bit pattern is valid.
+                            let v = std::mem::transmute::<__m256bh, __m256i>(_mm512_cvtneps_pbh(v));
+                            let p = out.wrapping_add(i * ldo + 16 * j);
+                            _mm256_mask_storeu_epi16(p.cast(), masks[j], v);
+                        } else if masks[j] == u16::MAX {
                             _mm512_storeu_ps(p, v);
                         } else {
                             _mm512_mask_storeu_ps(p, masks[j], v);
@@ -129,5 +174,5 @@ macro_rules! rows {
     };
 }
 
-rows!(rows_f32, fma_f32, "avx512f");
-rows!(rows_bf16, fma_bf16, "avx512f,avx512bf16");
+rows!(rows_f32, fma_f32, "avx512f,avx512bw,avx512vl,avx512bf16");
+rows!(rows_bf16, fma_bf16, "avx512f,avx512bw,avx512vl,avx512bf16");

@@ -145,6 +145,12 @@ impl Epilogue {
         (fits && self.residual.is_none()).then_some((self.c.cast(), self.row as usize))
     }
 
+    /// C, when it takes the sums as they are in bf16, in contiguous rows.
+    pub(crate) fn narrow(&self) -> Option<(*mut u16, usize)> {
+        let fits = self.out == DType::BF16 && self.col == 1 && self.row >= 0;
+        (fits && self.is_store()).then_some((self.c.cast(), self.row as usize))
+    }
+
     /// Whether sums kept in C are the result.
     pub(crate) fn is_store(&self) -> bool {
         self.alpha == 1.0

@@ -21,6 +21,21 @@ pub(crate) type TileFn = unsafe fn(
     accumulate: bool,
 );
 
+/// A [`TileFn`] that leaves its sums alone and stores them, rounded to bf16, into `out` (rows `ldo` elements apart).
+/// Denormal results become zero.
+pub(crate) type NarrowFn = unsafe fn(
+    h: usize,
+    w: usize,
+    units: usize,
+    a: *const u32,
+    b: *const u32,
+    sums: *mut f32,
+    ld: usize,
+    accumulate: bool,
+    out: *mut u16,
+    ldo: usize,
+);
+
 /// Packs one panel: `k` elements of each of `width` lanes; further lanes up to the panel's width become zero.
 /// Strides are in elements: `lane` between lanes, `depth` along k.
 pub(crate) type PackFn =
@@ -41,6 +56,8 @@ pub(crate) struct Core {
     pub(crate) per_unit: usize,
     /// Multiplies panels.
     pub(crate) tile: TileFn,
+    /// Multiplies panels into bf16.
+    pub(crate) narrow: Option<NarrowFn>,
     /// Packs panels of A.
     pub(crate) pack_a: PackFn,
     /// Packs panels of B.
@@ -52,7 +69,7 @@ impl Core {
     pub(crate) fn new(isa: Isa, dtype: DType, direct: bool) -> Core {
         #[cfg(target_arch = "x86_64")]
         if isa == Isa::Avx512 {
-            use super::avx512::{tile_bf16, tile_f32};
+            use super::avx512::{tile_bf16, tile_f32, tile_narrow};
             use super::pack512::{pack, Bf16Pairs, Bf16Wide, F16Wide, Raw};
             let pairs = dtype == DType::BF16 && direct && has_avx512_bf16();
             let (pack_a, pack_b): (PackFn, PackFn) = match dtype {
@@ -68,6 +85,7 @@ impl Core {
                 nr: 32,
                 per_unit: 1 + usize::from(pairs),
                 tile: if pairs { tile_bf16 } else { tile_f32 },
+                narrow: pairs.then_some(tile_narrow as NarrowFn),
                 pack_a,
                 pack_b,
             };
@@ -81,6 +99,7 @@ impl Core {
             nr,
             per_unit: 1,
             tile,
+            narrow: None,
             pack_a: pack::panel(isa, dtype, mr),
             pack_b: pack::panel(isa, dtype, nr),
         }

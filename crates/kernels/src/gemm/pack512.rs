@@ -4,6 +4,9 @@ use std::arch::x86_64::*;
 
 use super::float::{from_bf16, from_f16};
 
+/// Bytes along k from a read to the line that is asked for.
+const AHEAD: usize = 256;
+
 /// How operand elements become 32-bit units.
 pub(crate) trait Source {
     /// Elements in a unit.
@@ -174,6 +177,7 @@ pub(super) unsafe fn pack<S: Source, const W: usize>(
             std::ptr::null()
         }
     };
+    let total = k.div_ceil(S::PER_UNIT);
     if depth == 1 && k > 1 {
         for g in (0..W).step_by(16) {
             let out = first(W - g) as u16;
@@ -182,14 +186,21 @@ pub(super) unsafe fn pack<S: Source, const W: usize>(
                 for (i, row) in rows.iter_mut().enumerate().take(width.saturating_sub(g)) {
                     // SAFETY: lane g + i is below the width and k - d elements are left along k.
                     *row = unsafe { S::along(at(g + i, d), k - d) };
+                    _mm_prefetch::<_MM_HINT_T0>(at(g + i, d).wrapping_add(AHEAD).cast());
                 }
                 let rows = transpose16(rows);
                 let units = (k - d).div_ceil(S::PER_UNIT).min(16);
+                // The lanes beyond W of a unit are those of the next one, which is written later; the last has none.
+                let whole = if d / S::PER_UNIT + units < total { units } else { units - 1 };
                 for (i, &row) in rows.iter().enumerate().take(units) {
-                    // SAFETY: the unit lies in the panel, and lanes beyond W are masked.
+                    // SAFETY: the unit lies in the panel, and so does the next, or lanes beyond W are masked.
                     unsafe {
                         let p = dst.add((d / S::PER_UNIT + i) * W + g);
-                        _mm512_mask_storeu_epi32(p.cast(), out, row);
+                        if i < whole {
+                            _mm512_storeu_epi32(p.cast(), row);
+                        } else {
+                            _mm512_mask_storeu_epi32(p.cast(), out, row);
+                        }
                     }
                 }
             }

@@ -50,7 +50,7 @@ pub(super) unsafe fn rows_bf16(s: &Strip) {
 ///
 /// # Safety
 /// As [`rows_f32`].
-#[target_feature(enable = "avx512f,avx512bw,avx512bf16")]
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512bf16")]
 pub(super) unsafe fn dots_f32(s: &Strip) {
     by_rows!(dots_f32_n, s);
 }
@@ -59,7 +59,7 @@ pub(super) unsafe fn dots_f32(s: &Strip) {
 ///
 /// # Safety
 /// As [`rows_f32`].
-#[target_feature(enable = "avx512f,avx512bw,avx512bf16")]
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512bf16")]
 pub(super) unsafe fn dots_bf16(s: &Strip) {
     by_rows!(dots_bf16_n, s);
 }
@@ -203,40 +203,63 @@ unsafe fn along_bf16(p: *const u16, n: usize) -> __m512 {
 
 /// Columns that are multiplied side by side.
 const SIDE: usize = 3;
+/// Bytes of a row of A in one block of k: the rows of a block stay in the first-level cache.
+const ROW_BYTES: usize = 2048;
+
+/// The sums of the lanes of eight vectors.
+#[inline]
+#[target_feature(enable = "avx512f,avx512dq")]
+fn sums8(v: [__m512; 8]) -> [f32; 8] {
+    let half = v.map(|v| _mm256_add_ps(_mm512_castps512_ps256(v), _mm512_extractf32x8_ps::<1>(v)));
+    let pair = |i: usize| _mm256_hadd_ps(half[2 * i], half[2 * i + 1]);
+    let (x, y) = (_mm256_hadd_ps(pair(0), pair(1)), _mm256_hadd_ps(pair(2), pair(3)));
+    let sums = _mm256_add_ps(_mm256_permute2f128_ps::<0x20>(x, y), _mm256_permute2f128_ps::<0x31>(x, y));
+    // SAFETY: vector and array have equal size.
+    unsafe { std::mem::transmute::<__m256, [f32; 8]>(sums) }
+}
 
 macro_rules! dots {
     ($name:ident, $ty:ty, $lanes:literal, $load:ident, $fma:ident) => {
-        #[target_feature(enable = "avx512f,avx512bw,avx512bf16")]
+        #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512bf16")]
         unsafe fn $name<const M: usize>(s: &Strip) {
-            for j in (0..s.columns).step_by(SIDE) {
-                let mut acc = [[_mm512_setzero_ps(); SIDE]; M];
-                // Columns past the end repeat the last one and are not stored.
-                let columns: [*const $ty; SIDE] = std::array::from_fn(|l| {
-                    let column = (j + l).min(s.columns - 1);
-                    s.b.cast::<$ty>().wrapping_offset(column as isize * s.ldb)
-                });
-                for d in (0..s.k).step_by($lanes) {
-                    let n = s.k - d;
-                    let mut b = [_mm512_setzero_ps(); SIDE];
-                    // SAFETY: elements d..k of every column and row are readable, further lanes masked.
-                    unsafe {
-                        for (b, column) in b.iter_mut().zip(&columns) {
-                            let p = column.add(d);
-                            _mm_prefetch::<_MM_HINT_T0>(p.wrapping_add(512).cast());
-                            *b = $load(p, n);
-                        }
-                        for (i, acc) in acc.iter_mut().enumerate() {
-                            let x = $load(s.a.cast::<$ty>().add(i * s.k + d), n);
-                            for (acc, b) in acc.iter_mut().zip(b) {
-                                *acc = $fma(*acc, x, b);
+            let block = ROW_BYTES / size_of::<$ty>();
+            for k0 in (0..s.k).step_by(block) {
+                let k1 = s.k.min(k0 + block);
+                for j in (0..s.columns).step_by(SIDE) {
+                    let mut acc = [[_mm512_setzero_ps(); 8]; SIDE];
+                    // Columns past the end repeat the last one and are not stored.
+                    let columns: [*const $ty; SIDE] = std::array::from_fn(|l| {
+                        let column = (j + l).min(s.columns - 1);
+                        s.b.cast::<$ty>().wrapping_offset(column as isize * s.ldb)
+                    });
+                    let ahead = SIDE as isize * s.ldb;
+                    for d in (k0..k1).step_by($lanes) {
+                        let n = k1 - d;
+                        let mut b = [_mm512_setzero_ps(); SIDE];
+                        // SAFETY: elements d..k1 of every column and row are readable, further lanes masked.
+                        unsafe {
+                            for (b, column) in b.iter_mut().zip(&columns) {
+                                let p = column.add(d);
+                                _mm_prefetch::<_MM_HINT_T0>(p.wrapping_offset(ahead).cast());
+                                *b = $load(p, n);
+                            }
+                            for i in 0..M {
+                                let x = $load(s.a.cast::<$ty>().add(i * s.k + d), n);
+                                for l in 0..SIDE {
+                                    acc[l][i] = $fma(acc[l][i], x, b[l]);
+                                }
                             }
                         }
                     }
-                }
-                for (i, acc) in acc.iter().enumerate() {
                     for (l, &acc) in acc.iter().enumerate().take(s.columns - j) {
-                        // SAFETY: the sums hold the strip's rows and columns.
-                        unsafe { *s.sums.add(i * Strip::LD + j + l) = _mm512_reduce_add_ps(acc) }
+                        let sums = sums8(acc);
+                        for (i, &sum) in sums.iter().enumerate().take(M) {
+                            // SAFETY: the sums hold the strip's rows and columns.
+                            unsafe {
+                                let to = s.sums.add(i * Strip::LD + j + l);
+                                *to = if k0 > 0 { *to + sum } else { sum };
+                            }
+                        }
                     }
                 }
             }

@@ -1,6 +1,6 @@
 //! Exponential family in single precision: exp, expm1, logistic, tanh, erf and the activations built on them.
 
-use super::poly;
+use super::{poly, poly2};
 
 /// 1.5·2²³. Adding it rounds to an integer, which is then the low bits of the sum.
 const MAGIC: f32 = 12_582_912.0;
@@ -9,43 +9,45 @@ const LN2_HI: f32 = 0.693_145_75;
 /// ln 2 − `LN2_HI`.
 const LN2_LO: f32 = 1.428_606_8e-6;
 
-/// Splits `x = k·ln 2 + r` with `|r| ≤ ln 2 / 2`, for `|x| < 1e4`. A NaN gives a NaN `r`.
+/// Splits `x = k·ln 2 + r` with `|r| ≤ ln 2 / 2`, for `|x| < 1e4`: `r`, and a word whose low bits are `k`. A NaN gives
+/// a NaN `r`.
 #[inline(always)]
-fn split(x: f32) -> (f32, i32) {
+fn split(x: f32) -> (f32, u32) {
     let t = x.mul_add(std::f32::consts::LOG2_E, MAGIC);
     let n = t - MAGIC;
-    let k = t.to_bits().wrapping_sub(MAGIC.to_bits()) as i32;
-    (n.mul_add(-LN2_LO, n.mul_add(-LN2_HI, x)), k)
+    (n.mul_add(-LN2_LO, n.mul_add(-LN2_HI, x)), t.to_bits())
 }
 
-/// 2ᵏ for `-126 ≤ k ≤ 127`.
+/// 2ᵏ for `-126 ≤ k ≤ 127`, `k` in the low bits.
 #[inline(always)]
-fn exp2i(k: i32) -> f32 {
-    f32::from_bits((k.wrapping_add(127) as u32) << 23)
+fn exp2i(k: u32) -> f32 {
+    f32::from_bits((k << 23).wrapping_add(0x3f80_0000))
 }
 
 /// (eʳ − 1 − r) / r² on `|r| ≤ ln 2 / 2`.
 #[inline(always)]
 fn tail(r: f32) -> f32 {
-    poly!(r, 0.499_999_94, 0.166_665_21, 0.041_668_262, 0.008_368_67, 0.001_382_098_8)
+    poly2!(r, 0.499_999_94, 0.166_665_21, 0.041_668_262, 0.008_368_67, 0.001_382_098_8)
 }
 
 /// eˣ; 1 ulp.
 #[inline(always)]
 pub fn exp(x: f32) -> f32 {
-    let c = if x > 104.0 { 104.0 } else { x };
     // Results that vanish are selected, not computed: arithmetic that underflows costs a processor assist.
     let vanishes = x < -104.0;
-    let c = if vanishes { 0.0 } else { c };
-    let (r, k) = split(c);
+    let (r, k) = split(if vanishes { 0.0 } else { x });
     let p = tail(r).mul_add(r, 1.0).mul_add(r, 1.0);
-    // Two factors, because 2ᵏ itself may overflow or be denormal while the product is not.
-    let h = k >> 1;
-    let y = p * exp2i(h) * exp2i(k.wrapping_sub(h));
-    if vanishes {
-        0.0
-    } else {
+    // The scale goes straight into the exponent field. Denormal results are made 2⁶⁴ too large first.
+    let low = x < -86.0;
+    let k = if low { k.wrapping_add(64) } else { k };
+    let y = f32::from_bits(p.to_bits().wrapping_add(k << 23));
+    let y = y * if low { 5.421_010_9e-20 } else { 1.0 };
+    let y = if vanishes { 0.0 } else { y };
+    // Infinity for what overflows; a NaN stays.
+    if x <= 88.722_84 {
         y
+    } else {
+        x + f32::INFINITY
     }
 }
 
@@ -61,6 +63,25 @@ pub fn exp_nonpositive(x: f32) -> f32 {
     } else {
         y
     }
+}
+
+/// eˣ where it is normal, 1.6e-38 below, infinity above; not meaningful for a NaN.
+#[inline(always)]
+fn exp_normal(x: f32) -> f32 {
+    let y = exp_small(if x < -87.0 { -87.0 } else { x });
+    if x > 88.722_84 {
+        f32::INFINITY
+    } else {
+        y
+    }
+}
+
+/// eˣ for `-87 ≤ x ≤ 88.7`.
+#[inline(always)]
+fn exp_small(x: f32) -> f32 {
+    let (r, k) = split(x);
+    let p = tail(r).mul_add(r, 1.0).mul_add(r, 1.0);
+    f32::from_bits(p.to_bits().wrapping_add(k << 23))
 }
 
 /// eˣ − 1; 2 ulp.
@@ -99,10 +120,13 @@ pub fn logistic(x: f32) -> f32 {
 pub fn tanh(x: f32) -> f32 {
     let t = x.abs();
     let q = x * x;
-    let big = 1.0 - 2.0 / (exp(t + t) + 1.0);
+    // From 10 on the result rounds to 1.
+    let c = if t > 10.0 { 10.0 } else { t };
+    let big = 1.0 - 2.0 / (exp_small(c + c) + 1.0);
     let p = poly!(q, -0.333_332_8, 0.133_314_1, -0.053_737_268, 0.020_631_723, -0.005_697_346);
     let small = (p * q).mul_add(x, x);
-    (if t < 0.625 { small } else { big }).copysign(x)
+    // Written so that NaN takes the second arm.
+    (if t >= 0.625 { big } else { small }).copysign(x)
 }
 
 /// Error function; 2 ulp.
@@ -112,7 +136,7 @@ pub fn erf(x: f32) -> f32 {
     let q = x * x;
     let c = if t > 4.0 { 4.0 } else { t };
     // ln erfc(t) on 0.9 … 4; from 4 on the result rounds to 1.
-    let g = poly!(
+    let g = poly2!(
         c,
         1.692_051_3e-4,
         -1.129_488_3,
@@ -123,7 +147,7 @@ pub fn erf(x: f32) -> f32 {
         4.313_441e-4,
         -2.082_341_4e-5
     );
-    let big = 1.0 - exp_nonpositive(g);
+    let big = 1.0 - exp_small(g);
     let p = poly!(
         q,
         0.128_379_17,
@@ -135,18 +159,48 @@ pub fn erf(x: f32) -> f32 {
         7.806_903e-5
     );
     let small = p.mul_add(x, x);
-    if t < 0.93 {
-        small
-    } else {
+    // Written so that NaN takes the second arm.
+    if t >= 0.93 {
         big.copysign(x)
+    } else {
+        small
     }
 }
 
-/// x·Φ(x).
+/// x·Φ(x), Φ to 1.2e-7: what 0.5·x·(1 + erf(x/√2)) gives in single precision.
 #[inline(always)]
 pub fn gelu(x: f32) -> f32 {
-    let h = 0.5 * x;
-    h.mul_add(erf(x * std::f32::consts::FRAC_1_SQRT_2), h)
+    const END: f32 = 5.3;
+    let t = (x * x).mul_add(0.071_199_715, -1.0);
+    // (Φ(x) − ½) / x. Only the high terms are small enough to be summed in two halves without loss.
+    let high = poly2!(
+        t,
+        0.032_079_522,
+        -0.025_298_301,
+        0.018_925_834,
+        -0.013_185_474,
+        8.828_172_5e-3,
+        -5.849_55e-3,
+        3.134_925_6e-3,
+        -1.095_948_2e-3,
+        7.320_825_2e-4,
+        -7.645_656_6e-4,
+        2.836_290_5e-4
+    );
+    let p = poly!(t, 0.133_392_558, -0.066_518_508, 0.049_264_163, -0.039_588_932, high);
+    ends(x, END, p) * x
+}
+
+/// ½ + x·p between `-end` and `end`, 0 below and 1 above.
+#[inline(always)]
+fn ends(x: f32, end: f32, p: f32) -> f32 {
+    let y = p.mul_add(x, 0.5);
+    let y = if x > end { 1.0 } else { y };
+    if x < -end {
+        0.0
+    } else {
+        y
+    }
 }
 
 /// √(2/π).
@@ -158,16 +212,33 @@ const GELU_CUBIC: f32 = 0.044_715;
 #[inline(always)]
 pub fn gelu_tanh(x: f32) -> f32 {
     let u = x * (x * x).mul_add(GELU_CUBIC * SQRT_2_PI, SQRT_2_PI);
-    x / (1.0 + exp(-2.0 * u))
+    x / (1.0 + exp_normal(-2.0 * u))
 }
 
-/// Derivative of [`gelu`]: Φ(x) + x·φ(x).
+/// Derivative of [`gelu`]: Φ(x) + x·φ(x), to 2.5e-7.
 #[inline(always)]
 pub fn gelu_derivative(x: f32) -> f32 {
-    const FRAC_1_SQRT_2PI: f32 = 0.398_942_3;
-    let cdf = 0.5f32.mul_add(erf(x * std::f32::consts::FRAC_1_SQRT_2), 0.5);
-    let pdf = exp(-0.5 * x * x) * FRAC_1_SQRT_2PI;
-    x.mul_add(pdf, cdf)
+    const END: f32 = 5.7;
+    let t = (x * x).mul_add(0.061_557_401, -1.0);
+    // (Φ(x) + x·φ(x) − ½) / x.
+    let high = poly2!(
+        t,
+        -0.061_355_87,
+        0.068_364_665,
+        -0.071_365_379,
+        0.068_918_288,
+        -0.058_297_217,
+        0.042_361_137,
+        -0.033_248_175,
+        0.028_723_138,
+        -0.014_716_037,
+        1.561_984_9e-3,
+        -2.683_653e-3,
+        5.254_507_5e-3,
+        -2.037_741_5e-3
+    );
+    let p = poly!(t, 0.124_165_319, -0.062_925_935, 0.050_137_732, -0.048_452_545, 0.053_315_107, high);
+    ends(x, END, p)
 }
 
 /// Derivative of [`gelu_tanh`].
@@ -176,22 +247,23 @@ pub fn gelu_tanh_derivative(x: f32) -> f32 {
     let q = x * x;
     let u = x * q.mul_add(GELU_CUBIC * SQRT_2_PI, SQRT_2_PI);
     let du = q.mul_add(3.0 * GELU_CUBIC * SQRT_2_PI, SQRT_2_PI);
-    let s = logistic(u + u);
-    // d/dx x·σ(2u) = σ + x·σ(1 − σ)·2u'; 1 − σ(2u) is σ(−2u), and σ' is even.
-    let e = exp(-2.0 * u.abs());
-    let d = e / ((1.0 + e) * (1.0 + e));
-    (2.0 * x * d).mul_add(du, s)
+    // d/dx x·σ(2u) = σ + x·σ(1 − σ)·2u'; σ' is even.
+    let e = exp_nonpositive(-2.0 * u.abs());
+    let inv = 1.0 / (1.0 + e);
+    let far = e * inv;
+    let s = if x < 0.0 { far } else { inv };
+    (2.0 * x * (far * inv)).mul_add(du, s)
 }
 
 /// x·σ(x).
 #[inline(always)]
 pub fn silu(x: f32) -> f32 {
-    x / (1.0 + exp(-x))
+    x / (1.0 + exp_normal(-x))
 }
 
 /// Derivative of [`silu`]: σ·(1 + x·(1 − σ)).
 #[inline(always)]
 pub fn silu_derivative(x: f32) -> f32 {
-    let s = logistic(x);
+    let s = 1.0 / (1.0 + exp_normal(-x));
     s * x.mul_add(1.0 - s, 1.0)
 }

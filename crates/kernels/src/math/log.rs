@@ -1,6 +1,6 @@
 //! Natural logarithm in single precision.
 
-use super::poly;
+use super::poly2;
 
 /// ln x; 1 ulp. Negative gives NaN, zero −inf.
 #[inline(always)]
@@ -12,7 +12,7 @@ pub fn ln(x: f32) -> f32 {
     // The mantissa is brought into [2/3, 4/3), so that the argument near 1 has exponent 0 and nothing cancels.
     let e = (bits.wrapping_sub(0x3f2a_aaab) as i32) >> 23;
     let f = f32::from_bits(bits.wrapping_sub((e << 23) as u32)) - 1.0;
-    let p = poly!(
+    let p = poly2!(
         f,
         0.333_333_34,
         -0.249_998_26,
@@ -26,12 +26,13 @@ pub fn ln(x: f32) -> f32 {
     );
     let r = p.mul_add(f, -0.5).mul_add(f * f, f);
     let r = (e as f32 + shift).mul_add(std::f32::consts::LN_2, r);
-    let r = if x == f32::INFINITY { x } else { r };
-    let r = if x == 0.0 { f32::NEG_INFINITY } else { r };
-    // Written so that NaN takes the second arm.
-    if x >= 0.0 {
+    // Positive finite numbers in one unsigned comparison; written with floats, it becomes a slow classification.
+    let plain = x.to_bits().wrapping_sub(1) < 0x7f7f_ffff;
+    let special = if x < 0.0 { f32::NAN } else { x };
+    let special = if x == 0.0 { f32::NEG_INFINITY } else { special };
+    if plain {
         r
     } else {
-        f32::NAN
+        special
     }
 }

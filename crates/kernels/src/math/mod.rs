@@ -45,3 +45,27 @@ macro_rules! poly {
     };
 }
 pub(crate) use poly;
+
+/// The polynomial of [`poly`] as even(x²) + x·odd(x²): the two halves run side by side, which shortens the chain of
+/// dependent operations that long loop bodies wait for.
+macro_rules! poly2 {
+    ($x:expr, $($c:expr),+) => { $crate::math::poly2!(@ $x, ($($c),+), (), ()) };
+    (@ $x:expr, ($a:expr, $b:expr, $($rest:expr),+), ($($e:expr),*), ($($o:expr),*)) => {
+        $crate::math::poly2!(@ $x, ($($rest),+), ($($e,)* $a), ($($o,)* $b))
+    };
+    (@ $x:expr, ($a:expr, $b:expr), ($($e:expr),*), ($($o:expr),*)) => {
+        $crate::math::poly2!(@@ $x, ($($e,)* $a), ($($o,)* $b))
+    };
+    (@ $x:expr, ($a:expr), ($($e:expr),*), ($($o:expr),*)) => {
+        $crate::math::poly2!(@@ $x, ($($e,)* $a), ($($o),*))
+    };
+    (@@ $x:expr, ($($e:expr),+), ($($o:expr),+)) => {{
+        let square = $x * $x;
+        $crate::math::Fma::fma(
+            $crate::math::poly!(square, $($o),+),
+            $x,
+            $crate::math::poly!(square, $($e),+),
+        )
+    }};
+}
+pub(crate) use poly2;

@@ -4,7 +4,7 @@ use std::marker::PhantomData;
 
 use tnrs_types::DType;
 
-use super::lanes::{load, store, tree, LANES};
+use super::lanes::{ahead, load, reach, store, tree, LANES};
 use crate::isa::{entry, Isa};
 use crate::math::elem::Elem;
 use crate::math::half::{Bf16, F16};
@@ -73,15 +73,16 @@ pub type LayerNormGradFn = unsafe fn(args: &LayerNormGradArgs);
 entry!(Body, pick, LayerNormFn, (args: &LayerNormArgs));
 entry!(GradBody, pick_grad, LayerNormGradFn, (args: &LayerNormGradArgs));
 
-/// Sum of `f(x)` over a row.
+/// Sum of `f(x)` over a row, asking for the memory `next` elements on.
 #[inline(always)]
-unsafe fn sum_of<T: Elem>(x: *const T, n: usize, f: impl Fn(T::Math, T::Math) -> T::Math) -> T::Math {
+unsafe fn sum_of<T: Elem>(x: *const T, n: usize, next: usize, f: impl Fn(T::Math, T::Math) -> T::Math) -> T::Math {
     let mut lanes = [T::Math::ZERO; LANES];
     let mut i = 0;
     // SAFETY: `i + LANES <= n`, and below `i < n`.
     unsafe {
         while i + LANES <= n {
             let v = load(x.add(i));
+            ahead(x.wrapping_add(i), next);
             for j in 0..LANES {
                 lanes[j] = f(v[j], lanes[j]);
             }
@@ -118,6 +119,7 @@ impl<T: Elem, W: Elem<Math = T::Math>> LayerNorm<T, W> {
                 (false, false) => z,
             }
         };
+        let next = reach::<T>(n);
         let mut i = 0;
         // SAFETY: `i + LANES <= n`, and below `i < n`; w and b are read only where they exist.
         unsafe {
@@ -129,6 +131,7 @@ impl<T: Elem, W: Elem<Math = T::Math>> LayerNorm<T, W> {
                     v[j] = f(v[j], ws[j], bs[j]);
                 }
                 store(y.add(i), &v);
+                ahead(y.wrapping_add(i), next);
                 i += LANES;
             }
             while i < n {
@@ -151,8 +154,8 @@ impl<T: Elem, W: Elem<Math = T::Math>> Body for LayerNorm<T, W> {
             unsafe {
                 let x = args.x.cast::<T>().add(row * n);
                 let y = args.y.cast::<T>().add(row * n);
-                let mean = sum_of(x, n, |v, s| s + v) * scale;
-                let var = sum_of(x, n, |v, s| {
+                let mean = sum_of(x, n, 0, |v, s| s + v) * scale;
+                let var = sum_of(x, n, reach::<T>(n), |v, s| {
                     let d = v - mean;
                     d.fma(d, s)
                 }) * scale;

@@ -4,7 +4,7 @@ use std::marker::PhantomData;
 
 use tnrs_types::DType;
 
-use super::lanes::{load, store, tree, LANES};
+use super::lanes::{ahead, load, reach, store, tree, LANES};
 use crate::isa::{entry, Isa};
 use crate::math::elem::Elem;
 use crate::math::half::{Bf16, F16};
@@ -60,11 +60,13 @@ unsafe fn exp_sum<T: Elem, const STORE: bool, U: Elem<Math = T::Math>>(
     m: T::Math,
 ) -> T::Math {
     let mut lanes = [T::Math::ZERO; LANES];
+    let next = reach::<T>(n);
     let mut i = 0;
     // SAFETY: `i + LANES <= n`, and below `i < n`.
     unsafe {
         while i + LANES <= n {
             let v = load(x.add(i));
+            ahead(x.wrapping_add(i), next);
             let mut e = [T::Math::ZERO; LANES];
             for j in 0..LANES {
                 e[j] = (v[j] - m).exp_nonpositive();
@@ -96,10 +98,12 @@ unsafe fn map<T: Elem, U: Elem<Math = T::Math>>(
     n: usize,
     f: impl Fn(T::Math) -> T::Math,
 ) {
+    let next = reach::<U>(n);
     let mut i = 0;
     // SAFETY: `i + LANES <= n`, and below `i < n`.
     unsafe {
         while i + LANES <= n {
+            ahead(y.wrapping_add(i), next);
             let mut v = load(x.add(i));
             for a in &mut v {
                 *a = f(*a);
@@ -148,6 +152,7 @@ struct SoftmaxGrad<T, U, const LOG: bool>(PhantomData<(T, U)>);
 impl<T: Elem, U: Elem<Math = T::Math>, const LOG: bool> GradBody for SoftmaxGrad<T, U, LOG> {
     #[inline(always)]
     unsafe fn run(dx: *mut u8, dy: *const u8, y: *const u8, rows: usize, cols: usize) {
+        let next = reach::<T>(cols);
         for row in 0..rows {
             // SAFETY: the contract of `SoftmaxGradFn`; `i + LANES <= cols`, and below `i < cols`.
             unsafe {
@@ -173,6 +178,8 @@ impl<T: Elem, U: Elem<Math = T::Math>, const LOG: bool> GradBody for SoftmaxGrad
                 i = 0;
                 while i + LANES <= cols {
                     let (mut g, v) = (load(dy.add(i)), load(y.add(i)));
+                    ahead(dy.wrapping_add(i), next);
+                    ahead(y.wrapping_add(i), next);
                     for j in 0..LANES {
                         g[j] = f(g[j], v[j]);
                     }
