@@ -16,14 +16,7 @@ c10::CachingAllocator::Stat stat(const NStat& s) {
 }
 
 struct Allocator final : c10::DeviceAllocator {
-  c10::DataPtr allocate(size_t bytes) override {
-    const int device = nrn_get_device();
-    NBlock block{nullptr, nullptr};
-    if (C10_LIKELY(bytes != 0)) {
-      check(nrn_alloc(bytes, device, nrn_current_stream(device), &block));
-    }
-    return {block.data, block.ctx, &nrn_free, device_at(device)};
-  }
+  c10::DataPtr allocate(size_t bytes) override { return allocate_on(nrn_get_device(), bytes); }
 
   // A raw pointer alone does not find its block, so raw allocation is not offered.
   c10::DeleterFnPtr raw_deleter() const override { return nullptr; }
@@ -113,6 +106,14 @@ Allocator& device_allocator = *new Allocator();
 PinnedAllocator& host_allocator = *new PinnedAllocator();
 
 } // namespace
+
+c10::DataPtr allocate_on(int device, size_t bytes) {
+  NBlock block{nullptr, nullptr};
+  if (C10_LIKELY(bytes != 0)) {
+    check(nrn_alloc(bytes, device, nrn_current_stream(device), &block));
+  }
+  return {block.data, block.ctx, &nrn_free, device_at(device)};
+}
 
 c10::DeviceAllocator* allocator() { return &device_allocator; }
 c10::Allocator* pinned_allocator() { return &host_allocator; }

@@ -1,44 +1,8 @@
 // The one kernel behind every operator: unpacks the dispatcher's stack for the core, and packs what comes back.
 #include "boxed.h"
 
-#include <ATen/native/Resize.h>
-#include <ATen/ops/empty.h>
-
 namespace neuron {
 namespace {
-
-[[noreturn]] void mixed_devices(const Overload& o, size_t argument, c10::Device common, c10::Device other) {
-  TORCH_CHECK(false, "Expected all tensors to be on the same device, but found at least two devices, ", common, " and ",
-      other, "! (when checking argument for argument ", o.handle.schema().arguments()[argument].name(), " in method ",
-      o.name, ")");
-}
-
-// Finds the one device of a call while its tensors are described.
-struct CommonDevice {
-  int index = -1;
-  int argument = -1;  // the first argument found elsewhere
-  c10::Device other{c10::DeviceType::CPU};
-  bool elsewhere = false;  // the result is asked for on another device
-
-  void see(const NTensor& t, size_t i) {
-    if (C10_LIKELY(t.device_type == ND_NEURON)) {
-      if (index < 0) {
-        index = t.device_index;
-      } else if (C10_UNLIKELY(index != t.device_index)) {
-        clash(t, i);
-      }
-    } else if (t.ndim != 0 || t.device_type != ND_CPU) {
-      // A 0-dim CPU tensor is a number.
-      clash(t, i);
-    }
-  }
-  void clash(const NTensor& t, size_t i) {
-    if (argument < 0) {
-      argument = static_cast<int>(i);
-      other = static_cast<const c10::TensorImpl*>(t.impl)->device();
-    }
-  }
-};
 
 int64_t to_int(const c10::IValue& v) {
   if (C10_LIKELY(v.isInt())) {
@@ -268,13 +232,18 @@ const NRet* push(c10::IValue& out, Push how, const NRet* r, const Overload& o) {
   return r + 1;
 }
 
+struct StackFrame final : Frame {
+  StackFrame(const Overload* o, c10::IValue* a) : Frame(o), first(a) {}
+  c10::IValue* first;
+  c10::IValue* arguments() override { return first; }
+};
+
+// What creates a tensor from nothing does it on the current device.
 struct DeviceSwitch {
-  int previous;
-  explicit DeviceSwitch(int index) : previous(nrn_get_device()) {
-    if (C10_UNLIKELY(index >= 0 && index != previous)) {
-      nrn_exchange_device(index);
-    } else {
-      previous = -1;
+  int previous = -1;
+  explicit DeviceSwitch(int index) {
+    if (C10_UNLIKELY(index >= 0)) {
+      previous = nrn_exchange_device(index);
     }
   }
   ~DeviceSwitch() {
@@ -309,24 +278,17 @@ struct Boxed final : c10::OperatorKernel {
       }
       read(described[i], how, v, i, scratch, common);
     }
-    if (C10_UNLIKELY(common.argument >= 0)) {
-      mixed_devices(o, common.argument, device_at(common.index < 0 ? nrn_get_device() : common.index), common.other);
-    }
     if (C10_UNLIKELY(common.elsewhere)) {
       return fallback(op, stack, "the result is on another device");
     }
-    const DeviceSwitch on_device(common.index);
-    Frame frame{&o, arguments, described};
-    const NRet* rets = nullptr;
-    uint32_t nrets = 0;
-    const int code = nrn_call(o.id, &frame, described, static_cast<uint32_t>(count), &rets, &nrets);
-    if (C10_UNLIKELY(code != NC_OK)) {
-      if (code == NC_UNSUPPORTED) {
-        const std::string reason = nrn_last_error();
-        return fallback(op, stack, reason.c_str());
-      }
-      check(code);
+    const DeviceSwitch on_device(o.takes_device ? common.index : -1);
+    StackFrame frame(&o, arguments);
+    Returns returned;
+    if (const char* reason = call_core(frame, described, common, returned); C10_UNLIKELY(reason != nullptr)) {
+      return fallback(op, stack, reason);
     }
+    const NRet* rets = returned.data;
+    const uint32_t nrets = returned.count;
     if (C10_LIKELY(o.returns.size() == 1)) {
       c10::IValue out;
       if (o.returns[0].alias >= 0) {
@@ -363,39 +325,3 @@ torch::CppFunction boxed_function(const Overload* overload) {
 }
 
 } // namespace neuron
-
-extern "C" int nshim_empty(const int64_t* sizes, const int64_t* strides, int32_t ndim, uint8_t dtype, int8_t device,
-    NTensor* out) {
-  try {
-    const neuron::DeviceSwitch on_device(device);
-    const auto type = static_cast<c10::ScalarType>(nrn_dtype_to_torch[dtype & 63]);
-    const c10::IntArrayRef size(sizes, ndim);
-    at::Tensor t = strides
-        ? at::Tensor(at::detail::empty_strided_generic(size, {strides, static_cast<size_t>(ndim)}, neuron::allocator(),
-              neuron::kKeys, type))
-        : at::Tensor(at::detail::empty_generic(size, neuron::allocator(), neuron::kKeys, type, std::nullopt));
-    neuron::describe(*out, t.unsafeGetTensorImpl());
-    t.unsafeReleaseTensorImpl();
-    return NC_OK;
-  } catch (...) {
-    neuron::stash();
-    return NC_RETHROW;
-  }
-}
-
-extern "C" void nshim_drop(void* impl) { neuron::adopt(impl); }
-
-extern "C" int nshim_resize(void* frame, uint32_t arg, int32_t elem, const int64_t* sizes, int32_t ndim, NTensor* out) {
-  try {
-    const auto& v = static_cast<neuron::Frame*>(frame)->arguments[arg];
-    const at::Tensor t = elem >= 0 ? v.toListRef()[elem].toTensor() : v.toTensor();
-    if (at::native::resize_output_check(t, {sizes, static_cast<size_t>(ndim)})) {
-      neuron::resize(t, {sizes, static_cast<size_t>(ndim)}, std::nullopt);
-    }
-    neuron::describe(*out, t.unsafeGetTensorImpl());
-    return NC_OK;
-  } catch (...) {
-    neuron::stash();
-    return NC_RETHROW;
-  }
-}

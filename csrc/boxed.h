@@ -18,7 +18,9 @@ enum class Push : uint8_t { Tensor, TensorList, Int, Float, Bool };
 
 struct Argument {
   Read read;
+  bool optional;
   bool out;
+  bool written;
 };
 
 struct Return {
@@ -34,15 +36,50 @@ struct Overload {
   std::optional<c10::OperatorHandle> functional;
   std::string name;  // aten::add.Tensor
   uint32_t id = 0;
+  // A pointwise operator that writes an argument: PyTorch refuses operands whose memory meets that argument's halfway.
+  bool refuses_overlap = false;
+  bool takes_device = false;
   std::vector<Argument> arguments;
   std::vector<Return> returns;
 };
 
 // One call in progress; what the core holds as `frame`.
 struct Frame {
+  explicit Frame(const Overload* o) : overload(o) {}
   const Overload* overload;
-  c10::IValue* arguments;
-  NArg* described;
+  virtual c10::IValue* arguments() = 0;
+
+ protected:
+  ~Frame() = default;
+};
+
+// Finds the one device of a call while its tensors are described.
+struct CommonDevice {
+  int index = -1;
+  int argument = -1;  // the first argument found elsewhere
+  c10::Device other{c10::DeviceType::CPU};
+  bool elsewhere = false;  // the result is asked for on another device
+
+  void see(const NTensor& t, size_t i) {
+    if (C10_LIKELY(t.device_type == ND_NEURON)) {
+      if (index < 0) {
+        index = t.device_index;
+      } else if (C10_UNLIKELY(index != t.device_index)) {
+        clash(t, i);
+      }
+    } else if (t.ndim != 0 || t.device_type != ND_CPU) {
+      // A 0-dim CPU tensor is a number.
+      clash(t, i);
+    }
+  }
+
+ private:
+  void clash(const NTensor& t, size_t i) {
+    if (argument < 0) {
+      argument = static_cast<int>(i);
+      other = static_cast<const c10::TensorImpl*>(t.impl)->device();
+    }
+  }
 };
 
 // Memory of one call: a stack buffer that suffices for all but long tensor lists.
@@ -67,6 +104,17 @@ class Scratch {
   c10::SmallVector<std::unique_ptr<char[]>, 1> more_;
 };
 
+// ---- call.cpp ----
+struct Returns {
+  const NRet* data = nullptr;
+  uint32_t count = 0;
+};
+// Checks the described arguments and calls the core; null, or why there is no native execution.
+const char* call_core(Frame& frame, const NArg* described, const CommonDevice& common, Returns& returns);
+
+// ---- boxed.cpp, unboxed.cpp ----
 torch::CppFunction boxed_function(const Overload* overload);
+// A kernel that takes its arguments as they are, for the signatures of most small operators; none for other signatures.
+std::optional<torch::CppFunction> unboxed_function(const Overload* overload);
 
 } // namespace neuron

@@ -2,7 +2,9 @@
 #include "shim.h"
 
 #include <ATen/ExpandUtils.h>
+#include <ATen/MemoryOverlap.h>
 #include <ATen/ops/_local_scalar_dense_native.h>
+#include <ATen/ops/eq.h>
 
 namespace neuron {
 namespace {
@@ -31,6 +33,8 @@ at::Tensor copy_from(const at::Tensor& self, const at::Tensor& dst, bool non_blo
     s.strides = strides.data();
     s.ndim = d.ndim;
   }
+  at::assert_no_internal_overlap(dst);
+  at::assert_no_partial_overlap(dst, self);
   const int device = d.device_type == ND_NEURON ? d.device_index : s.device_index;
   const c10::DeviceGuard guard(device_at(device));
   check(nrn_copy(&d, &s, non_blocking));
@@ -48,12 +52,20 @@ at::Scalar local_scalar_dense(const at::Tensor& self) {
   return at::native::_local_scalar_dense_cpu(self);
 }
 
+// A number, not a tensor, so no row can return it.
+bool equal(const at::Tensor& self, const at::Tensor& other) {
+  TORCH_CHECK(self.device() == other.device(), "Expected all tensors to be on the same device, but found at least two devices, ",
+      self.device(), " and ", other.device(), "! (when checking argument for argument other in method aten::equal)");
+  return self.sizes() == other.sizes() && at::eq(self, other).all().item<bool>();
+}
+
 } // namespace
 
 void register_copy_ops(torch::Library& m) {
   m.impl("_copy_from", copy_from);
   m.impl("_copy_from_and_resize", copy_from_and_resize);
   m.impl("_local_scalar_dense", local_scalar_dense);
+  m.impl("equal", equal);
   // The lazy conjugate and negative bits reach `copy_from`, which honours them. The default for these keys would
   // materialise the source by a copy, which would come here again, without end.
   for (const auto key : {c10::DispatchKey::Conjugate, c10::DispatchKey::Negative}) {

@@ -4,6 +4,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+// Both sides are linked into one library: no call between them goes through a table.
+#pragma GCC visibility push(hidden)
 extern "C" {
 
 // A tensor as seen by the core. `data` points at element 0 (storage offset applied); sizes and strides are in
@@ -153,3 +155,4 @@ int nrn_event_device(void* event);
 // native execution, empty without a rule. `*warn` becomes 1 when the operator's one warning is due.
 int nrn_fallback(const char* name, const char* overload, const char* operands, const char* reason, int* warn);
 }
+#pragma GCC visibility pop

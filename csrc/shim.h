@@ -14,8 +14,8 @@
 #include <exception>
 
 // PyTorch's ScalarType code to the core's element type and back; 255 is none. The table lives in the core.
-extern "C" const uint8_t nrn_dtype_from_torch[64];
-extern "C" const uint8_t nrn_dtype_to_torch[64];
+extern "C" C10_HIDDEN const uint8_t nrn_dtype_from_torch[64];
+extern "C" C10_HIDDEN const uint8_t nrn_dtype_to_torch[64];
 
 namespace neuron {
 
@@ -41,6 +41,8 @@ inline c10::Device device_at(int index) { return {kDevice, static_cast<c10::Devi
 
 // ---- allocator.cpp ----
 c10::DeviceAllocator* allocator();
+// Memory of a device, in the order of its current stream.
+c10::DataPtr allocate_on(int device, size_t bytes);
 c10::Allocator* pinned_allocator();
 void register_allocators();
 
@@ -57,10 +59,11 @@ void resize_storage(c10::StorageImpl* storage, size_t bytes);
 const at::Tensor& resize(const at::Tensor& self, at::IntArrayRef size, std::optional<at::MemoryFormat> format);
 void register_storage_ops(torch::Library& m);
 
-// ---- view.cpp, copy.cpp, attention.cpp ----
+// ---- view.cpp, copy.cpp, attention.cpp, composite.cpp ----
 void register_view_ops(torch::Library& m);
 void register_copy_ops(torch::Library& m);
 void register_attention(torch::Library& m);
+void register_composites(torch::Library& m);
 
 // ---- fallback.cpp ----
 // Runs an operator with CPU kernels on the device's own memory; counted, or refused. `reason`: why no rule took it.
@@ -78,7 +81,7 @@ void register_autocast();
 void register_rows(torch::Library& m);
 
 // Describes a tensor to the core. Valid while the tensor lives and is not resized.
-inline void describe(NTensor& out, const c10::TensorImpl* impl) {
+C10_ALWAYS_INLINE void describe(NTensor& out, const c10::TensorImpl* impl) {
   const auto sizes = impl->sizes();
   out.data = const_cast<void*>(impl->data());
   out.sizes = sizes.data();

@@ -117,7 +117,8 @@ const Overload* declare(uint32_t row, int variant, const c10::OperatorHandle& ha
     writes[i] = written(a);
     outs[i] = a.is_out();
     names[i] = strdup(a.name().c_str());
-    o->arguments.push_back({k.read, a.is_out()});
+    o->arguments.push_back({k.read, a.real_type()->kind() == c10::TypeKind::OptionalType, a.is_out(), written(a)});
+    o->takes_device |= k.read == Read::Device;
   }
   for (size_t i = 0; i < nrets; i++) {
     const auto& r = schema.returns()[i];
@@ -126,6 +127,10 @@ const Overload* declare(uint32_t row, int variant, const c10::OperatorHandle& ha
   }
   const NSchema described{strdup(schema.name().c_str()), strdup(schema.overload_name().c_str()),
       static_cast<uint32_t>(nargs), static_cast<uint32_t>(nrets), kinds, writes, outs, names, aliases};
+  // The tag is on functional and out= overloads; an in-place one shares its functional form's kernel. An out= overload
+  // without the tag is a copy of a computed result, and accepts any memory.
+  const bool in_place = variant == 1 && o->functional->hasTag(at::Tag::pointwise);
+  o->refuses_overlap = schema.is_mutable() && (in_place || handle.hasTag(at::Tag::pointwise));
   o->id = nrn_declare(row, variant, &described);
   return o;
 }
@@ -157,9 +162,11 @@ int variant_of(const c10::FunctionSchema& row, const c10::FunctionSchema& other)
   return other.name() == row.name() && outs == more - nargs && outs == row.returns().size() ? 2 : 0;
 }
 
-// A kernel for an operator that PyTorch decomposes above autograd would cut it off from autograd.
+// A kernel for an operator that PyTorch decomposes above autograd would cut it off from autograd, unless the operator
+// has a formula there as well: with a kernel it is used.
 bool implicit(const c10::OperatorHandle& op) {
-  return op.hasKernelForDispatchKey(c10::DispatchKey::CompositeImplicitAutograd);
+  return op.hasKernelForDispatchKey(c10::DispatchKey::CompositeImplicitAutograd) &&
+      !op.hasKernelForDispatchKey(c10::DispatchKey::Autograd);
 }
 
 } // namespace
@@ -175,7 +182,8 @@ void register_rows(torch::Library& m) {
   std::vector<std::optional<c10::OperatorHandle>> rows(nrn_row_count());
   const auto install = [&](const Overload* o) {
     taken.insert(o->name);
-    m.impl(o->name.c_str(), boxed_function(o));
+    auto unboxed = unboxed_function(o);
+    m.impl(o->name.c_str(), unboxed ? std::move(*unboxed) : boxed_function(o));
   };
   const auto usable = [&](const c10::OperatorName& n) -> std::optional<c10::OperatorHandle> {
     auto op = dispatcher.findSchema(n);

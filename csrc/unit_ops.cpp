@@ -1,10 +1,13 @@
 // One translation unit of everything about operators, so that PyTorch's headers are parsed once.
 #include "attention.cpp"
 #include "boxed.cpp"
+#include "call.cpp"
+#include "composite.cpp"
 #include "copy.cpp"
 #include "fallback.cpp"
 #include "meta.cpp"
 #include "register.cpp"
 #include "storage.cpp"
 #include "table.cpp"
+#include "unboxed.cpp"
 #include "view.cpp"

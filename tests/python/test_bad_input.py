@@ -17,7 +17,7 @@ def _usable_afterwards():
     assert (torch.ones(3, device=DEV) + 1).tolist() == [2, 2, 2]
 
 
-def raises_like_cpu(call, *arguments):
+def raises_like_cpu(call, *arguments, same_message=True):
     """The call raises on the device what it raises on the CPU: same type, same message."""
 
     def attempt(device):
@@ -31,7 +31,7 @@ def raises_like_cpu(call, *arguments):
     cpu, device = attempt("cpu"), attempt(DEV)
     assert cpu is not None, "the CPU accepts this"
     assert device is not None, f"accepted, but the CPU raises {cpu}"
-    assert device[0] == cpu[0] and device[1] == cpu[1]
+    assert device[0] == cpu[0] and (device[1] == cpu[1] or not same_message)
 
 
 def test_shape_mismatch():
@@ -46,10 +46,46 @@ def test_in_place_results_must_fit():
     raises_like_cpu(lambda a: a.expand(2, 3).add_(1), torch.ones(3))
 
 
-def test_wrong_dtypes():
-    raises_like_cpu(torch.mm, torch.ones(2, 2), torch.ones(2, 2, dtype=torch.float64))
-    raises_like_cpu(torch.bitwise_and, torch.ones(2), torch.ones(2))
-    raises_like_cpu(torch.neg, torch.ones(2, dtype=torch.bool))
+def test_operators_that_do_not_exist_for_a_dtype():
+    # The messages name kernels of the CPU. With a fallback allowed it is the CPU that raises them.
+    bools = torch.ones(2, dtype=torch.bool)
+    raises_like_cpu(torch.bitwise_and, torch.ones(2), torch.ones(2), same_message=False)
+    raises_like_cpu(torch.bitwise_not, torch.ones(2), same_message=False)
+    raises_like_cpu(torch.neg, bools, same_message=False)
+    raises_like_cpu(torch.sub, bools, bools, same_message=False)
+    raises_like_cpu(torch.mm, bools[:, None], bools[None], same_message=False)
+
+
+def test_matrix_products_of_mixed_dtypes():
+    a, b = torch.ones(2, 2), torch.ones(2, 2, dtype=torch.float64)
+    raises_like_cpu(torch.mm, a, b)
+    raises_like_cpu(torch.mm, a.int(), a.long())
+    raises_like_cpu(torch.mm, a.bfloat16(), a)
+    raises_like_cpu(torch.bmm, a[None], b[None])
+    raises_like_cpu(torch.mv, a, b[0])
+    raises_like_cpu(torch.addmm, a, a, b)
+    raises_like_cpu(torch.baddbmm, a[None], a[None], b[None])
+    raises_like_cpu(torch.addbmm, a, a[None], b[None])
+    raises_like_cpu(torch.addbmm, b, a[None], a[None])
+    raises_like_cpu(F.linear, a, b)
+
+
+def test_partial_overlap_of_operands():
+    raises_like_cpu(lambda x: x[1:].add_(x[:-1]), torch.ones(5))
+    raises_like_cpu(lambda x: x[1:].add_(x[:-1], alpha=2), torch.ones(5))
+    raises_like_cpu(lambda x: x[1:].mul_(x[:-1]), torch.ones(5))
+    raises_like_cpu(lambda x: torch.neg(x[:-1], out=x[1:]), torch.ones(5))
+    raises_like_cpu(lambda x: torch.addcmul(x[:-1], x[:-1], x[:-1], out=x[1:]), torch.ones(5))
+    raises_like_cpu(lambda x: x[1:].copy_(x[:-1]), torch.ones(5))
+    raises_like_cpu(lambda x: x.add_(x.t()), torch.ones(3, 3))
+    raises_like_cpu(lambda x: x.expand(4, 5).copy_(x), torch.ones(5))
+
+
+def test_full_overlap_of_operands_is_fine():
+    x = torch.arange(6.0, device=DEV).view(2, 3)
+    assert x.add_(x).tolist() == [[0, 2, 4], [6, 8, 10]]
+    assert x.t().mul_(x.t()).tolist() == [[0, 36], [4, 64], [16, 100]]
+    assert torch.sqrt(x, out=x).tolist() == [[0, 2, 4], [6, 8, 10]]
 
 
 def test_wrong_dims():

@@ -37,7 +37,17 @@ def test_asynchronous_copies_to_pinned_memory():
 
 def test_copies_to_pageable_memory_are_done_when_they_return():
     x = torch.arange(1 << 18, dtype=torch.float32, device="neuron")
-    assert torch.equal((x + 1).to("cpu", non_blocking=True), torch.arange(1 << 18, dtype=torch.float32) + 1)
+    host = torch.empty(1 << 18)
+    host.copy_(x + 1, non_blocking=True)
+    assert torch.equal(host, torch.arange(1 << 18, dtype=torch.float32) + 1)
+
+
+def test_asynchronous_copies_to_new_memory_pin_it():
+    x = torch.arange(1 << 18, dtype=torch.float32, device="neuron")
+    host = (x + 1).to("cpu", non_blocking=True)
+    assert host.is_pinned()
+    torch.neuron.synchronize()
+    assert torch.equal(host, torch.arange(1 << 18, dtype=torch.float32) + 1)
 
 
 def test_data_loader_pins():

@@ -71,9 +71,7 @@ def test_a_schedule_does_not_recompile_or_diverge():
     assert losses[0] == pytest.approx(losses[1], rel=1e-4)
 
 
-def test_a_transformer_layer_trains_and_infers(monkeypatch):
-    # The fused inference operator of this one module has no rule; the layers it is made of have.
-    monkeypatch.setattr(torch.backends.mha, "_is_fastpath_enabled", False)
+def test_a_transformer_layer_trains_and_infers():
     outs = []
     for device in ("cpu", "neuron"):
         torch.manual_seed(0)
@@ -86,6 +84,67 @@ def test_a_transformer_layer_trains_and_infers(monkeypatch):
         outs.append((x.grad.cpu(), y.cpu()))
     for a, b in zip(*outs):
         torch.testing.assert_close(a, b, rtol=1e-3, atol=1e-3)
+
+
+CAUSAL = torch.ones(5, 5, dtype=torch.bool).triu(1)
+PADDING = torch.arange(5) >= torch.tensor([[5], [3]])
+
+
+@pytest.mark.parametrize("norm_first", [False, True])
+@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize("padded", [False, True])
+def test_transformer_inference_takes_the_fused_path(norm_first, causal, padded):
+    layer = nn.TransformerEncoderLayer(16, 2, 32, activation="gelu", batch_first=True, norm_first=norm_first).eval()
+    x = torch.linspace(-1, 1, 2 * 5 * 16).view(2, 5, 16).sin()
+    outs = []
+    for device in ("cpu", "neuron"):
+        masks = (CAUSAL.to(device) if causal else None, PADDING.to(device) if padded else None)
+        with torch.no_grad():
+            outs.append(layer.to(device)(x.to(device), *masks).cpu())
+    torch.testing.assert_close(*outs, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("average", [False, True])
+@pytest.mark.parametrize("masks", [(None, None), (CAUSAL, None), (CAUSAL, PADDING)], ids=["", "causal", "both"])
+def test_attention_weights_in_inference(average, masks):
+    m = nn.MultiheadAttention(16, 2, batch_first=True).eval()
+    x = torch.linspace(-1, 1, 2 * 5 * 16).view(2, 5, 16).sin()
+    outs = []
+    for device in ("cpu", "neuron"):
+        causal, padding = (None if mask is None else mask.to(device) for mask in masks)
+        q = x.to(device)
+        with torch.no_grad():
+            outs.append(m.to(device)(q, q, q, padding, attn_mask=causal, average_attn_weights=average))
+    for a, b in zip(*outs):
+        torch.testing.assert_close(a, b.cpu(), rtol=1e-4, atol=1e-5)
+
+
+def test_an_encoder_stack_keeps_padding():
+    stack = nn.TransformerEncoder(nn.TransformerEncoderLayer(16, 2, 32, batch_first=True), 2, enable_nested_tensor=True)
+    x = torch.linspace(-1, 1, 2 * 5 * 16).view(2, 5, 16).sin()
+    outs = []
+    for device in ("cpu", "neuron"):
+        with torch.no_grad():
+            outs.append(stack.eval().to(device)(x.to(device), src_key_padding_mask=PADDING.to(device)).cpu())
+    torch.testing.assert_close(outs[0][~PADDING], outs[1][~PADDING], rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16, torch.float16], ids=str)
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("eps", [None, 1e-3])
+def test_rms_norm_is_fused(dtype, weighted, eps):
+    outs = []
+    torch.neuron.reset_executed_ops()
+    for device in ("cpu", "neuron"):
+        x = torch.linspace(-3, 2, 3 * 64).view(3, 64).to(device, dtype).requires_grad_()
+        w = torch.linspace(0.5, 1.5, 64).to(device, dtype).requires_grad_() if weighted else None
+        y = F.rms_norm(x, (64,), w, eps)
+        (y * torch.linspace(-1, 1, 64).to(device, dtype)).sum().backward()
+        outs.append([y.detach().cpu(), x.grad.cpu()] + ([w.grad.cpu()] if weighted else []))
+    for actual, expected in zip(outs[1], outs[0]):
+        torch.testing.assert_close(actual, expected)
+    executed = torch.neuron.executed_ops()
+    assert executed["aten::_fused_rms_norm"] == executed["aten::_fused_rms_norm_backward"] == 1
 
 
 def test_convolution_and_batch_norm():

@@ -1,6 +1,7 @@
 //! What a call can end with.
 
 use tnrs_hal::Fault;
+use tnrs_hlo::HloError;
 use tnrs_lowering::LowerError;
 use tnrs_runtime::StreamFault;
 
@@ -47,6 +48,10 @@ impl CallError {
             LowerError::Index(m) => CallError::Index(m),
             LowerError::Value(m) => CallError::Value(m),
             LowerError::Type(m) => CallError::Type(m),
+            // An operator that does not exist for these element types: the CPU raises PyTorch's error.
+            LowerError::Hlo(e @ HloError::Unsupported { .. }) => {
+                CallError::Unsupported(format!("{op}: {e}; operands: {operands}"))
+            }
             LowerError::Hlo(e) => CallError::Runtime(format!(
                 "internal error: the lowering of {op} built an illegal program: {e}; operands: {operands}"
             )),

@@ -90,6 +90,7 @@ pub enum Op {
     Clamp,
     /// `convert` to the result's element type. Float to integer truncates toward zero; out of range and NaN are
     /// implementation-defined (softcore and the interpreter saturate, NaN gives 0); anything to bool is `!= 0`.
+    /// Float8_e4m3fn has no infinity: what is beyond its range becomes its greatest number, as in PyTorch.
     Convert,
     /// `bitcast_convert` to the result's element type of equal size.
     BitcastConvert,

@@ -1,6 +1,7 @@
 //! Fused optimizer steps: one pass over parameter, gradient and state.
 //!
-//! The order of operations is that of PyTorch's fused CPU optimizers, so results agree to the last bits. Memory is the
+//! The order of operations is that of PyTorch's fused CPU optimizers, except that a division by one number for the
+//! whole array is a multiplication by its reciprocal, so results agree to a few units in the last place. Memory is the
 //! limit, so each stretch asks for its successors in every array ahead of time.
 
 use std::marker::PhantomData;
@@ -104,7 +105,7 @@ pub type SgdFn = unsafe fn(args: &SgdArgs);
 entry!(AdamBody, pick_adam, AdamFn, (args: &AdamArgs));
 entry!(SgdBody, pick_sgd, SgdFn, (args: &SgdArgs));
 
-/// Elements handled at a time.
+/// Elements handled at a time. A shorter loop would be unrolled before it is vectorised, and then not be.
 const STRETCH: usize = 64;
 /// How far ahead, in bytes, memory is asked for.
 const AHEAD: usize = 1024;
@@ -160,60 +161,128 @@ unsafe fn write<T: Elem>(p: *mut u8, i: usize, count: usize, v: &Lane<T::Math>) 
     }
 }
 
+/// The numbers of an Adam step.
+#[derive(Clone, Copy)]
+struct Rates<M> {
+    step_size: M,
+    unbias: M,
+    beta2: M,
+    rest2: M,
+    eps: M,
+    decay: M,
+    coefficient: M,
+    scale: M,
+    /// The first moment is nearer the end of the interpolation that it starts from.
+    near: bool,
+}
+
 struct Adam<T>(PhantomData<T>);
 impl<T: Elem> Adam<T> {
+    /// `STRETCH` elements from `i`. Results wait in local arrays, so that the loop need not know what they overlap.
+    #[inline(always)]
+    unsafe fn stretch<const AMSGRAD: bool, const DECAY: u8>(a: &AdamArgs, r: &Rates<T::Math>, i: usize) {
+        let at = |p: *const u8| p.cast::<T>().wrapping_add(i);
+        let (g, p, m, v, top) = (at(a.g), at(a.p), at(a.m), at(a.v), at(a.vmax));
+        for q in [g, p, m, v] {
+            prefetch(q.cast(), size_of::<T>() * STRETCH);
+        }
+        let (mut p_out, mut m_out) = ([T::Math::ZERO; STRETCH], [T::Math::ZERO; STRETCH]);
+        let (mut v_out, mut top_out) = ([T::Math::ZERO; STRETCH], [T::Math::ZERO; STRETCH]);
+        // SAFETY: the contract of `AdamFn`, for `STRETCH` elements from `i`.
+        unsafe {
+            for j in 0..STRETCH {
+                let mut x = g.add(j).read().load() * r.scale;
+                let (mut p, m, v) = (p.add(j).read().load(), m.add(j).read().load(), v.add(j).read().load());
+                if DECAY == 1 {
+                    x = p.fma(r.decay, x);
+                }
+                if DECAY == 2 {
+                    p = p * r.decay;
+                }
+                let m = r.coefficient.fma(x - m, if r.near { m } else { x });
+                let v = v * r.beta2 + r.rest2 * x * x;
+                let mut second = v;
+                if AMSGRAD {
+                    second = top.add(j).read().load().max(v);
+                    top_out[j] = second;
+                }
+                let denominator = second.sqrt().fma(r.unbias, r.eps);
+                p_out[j] = p + r.step_size * (m / denominator);
+                m_out[j] = m;
+                v_out[j] = v;
+            }
+            write::<T>(a.p_out, i, STRETCH, &p_out);
+            write::<T>(a.m_out, i, STRETCH, &m_out);
+            write::<T>(a.v_out, i, STRETCH, &v_out);
+            if AMSGRAD {
+                write::<T>(a.vmax_out, i, STRETCH, &top_out);
+            }
+        }
+    }
+
     #[inline(always)]
     unsafe fn step<const AMSGRAD: bool, const DECAY: u8>(a: &AdamArgs) {
         let of = |x: f64| <T::Math as Real>::of(x);
         let correction1 = 1.0 - a.beta1.powf(a.step);
         let correction2 = 1.0 - a.beta2.powf(a.step);
-        let step_size = of(-(a.lr / correction1));
-        let root2 = of(correction2.sqrt());
-        let (beta2, rest2, eps) = (of(a.beta2), of(1.0 - a.beta2), of(a.eps));
-        let decay = if DECAY == 2 { of(1.0 - a.lr * a.weight_decay) } else { of(a.weight_decay) };
         // Linear interpolation from the nearer end, as `lerp` does.
         let weight = of(1.0 - a.beta1);
         let near = 1.0 - a.beta1 < 0.5;
-        let coefficient = if near { weight } else { weight - T::Math::ONE };
-        let sign = if a.maximize { of(-1.0) } else { T::Math::ONE };
-        let scale = of(a.grad_scale);
+        let sign = if a.maximize { -1.0 } else { 1.0 };
+        let rates = Rates {
+            step_size: of(-(a.lr / correction1)),
+            unbias: of(1.0 / correction2.sqrt()),
+            beta2: of(a.beta2),
+            rest2: of(1.0 - a.beta2),
+            eps: of(a.eps),
+            decay: of(if DECAY == 2 { 1.0 - a.lr * a.weight_decay } else { a.weight_decay }),
+            coefficient: if near { weight } else { weight - T::Math::ONE },
+            scale: of(sign / a.grad_scale),
+            near,
+        };
         let mut i = 0;
-        while i < a.n {
-            let count = (a.n - i).min(STRETCH);
+        while i + STRETCH <= a.n {
             // SAFETY: the contract of `AdamFn`.
-            unsafe {
-                let mut g = read::<T>(a.g, i, count);
-                let mut p = read::<T>(a.p, i, count);
-                let mut m = read::<T>(a.m, i, count);
-                let mut v = read::<T>(a.v, i, count);
-                let mut top = if AMSGRAD { read::<T>(a.vmax, i, count) } else { v };
-                for j in 0..STRETCH {
-                    let mut x = g[j] / scale * sign;
-                    if DECAY == 1 {
-                        x = p[j].fma(decay, x);
-                    }
-                    if DECAY == 2 {
-                        p[j] = p[j] * decay;
-                    }
-                    let base = if near { m[j] } else { x };
-                    m[j] = coefficient.fma(x - m[j], base);
-                    v[j] = v[j] * beta2 + rest2 * x * x;
-                    let mut second = v[j];
-                    if AMSGRAD {
-                        top[j] = top[j].max(v[j]);
-                        second = top[j];
-                    }
-                    let denominator = second.sqrt() / root2 + eps;
-                    g[j] = p[j] + step_size * (m[j] / denominator);
-                }
-                write::<T>(a.p_out, i, count, &g);
-                write::<T>(a.m_out, i, count, &m);
-                write::<T>(a.v_out, i, count, &v);
-                if AMSGRAD {
-                    write::<T>(a.vmax_out, i, count, &top);
-                }
+            unsafe { Self::stretch::<AMSGRAD, DECAY>(a, &rates, i) };
+            i += STRETCH;
+        }
+        let left = a.n - i;
+        if left == 0 {
+            return;
+        }
+        // The rest as a stretch of copies, filled up with zeros.
+        let mut copies = [[T::store(T::Math::ZERO); STRETCH]; 5];
+        let [p, g, m, v, top] = &mut copies;
+        let at = |p: *const u8| p.cast::<T>().wrapping_add(i);
+        let top_or_null = if AMSGRAD { top.as_mut_ptr().cast() } else { std::ptr::null_mut::<u8>() };
+        let rest = AdamArgs {
+            p: p.as_ptr().cast(),
+            g: g.as_ptr().cast(),
+            m: m.as_ptr().cast(),
+            v: v.as_ptr().cast(),
+            vmax: top_or_null,
+            p_out: p.as_mut_ptr().cast(),
+            m_out: m.as_mut_ptr().cast(),
+            v_out: v.as_mut_ptr().cast(),
+            vmax_out: top_or_null,
+            ..*a
+        };
+        // SAFETY: `left` elements remain in every array, and every copy has room for `STRETCH`.
+        unsafe {
+            at(a.p).copy_to_nonoverlapping(p.as_mut_ptr(), left);
+            at(a.g).copy_to_nonoverlapping(g.as_mut_ptr(), left);
+            at(a.m).copy_to_nonoverlapping(m.as_mut_ptr(), left);
+            at(a.v).copy_to_nonoverlapping(v.as_mut_ptr(), left);
+            if AMSGRAD {
+                at(a.vmax).copy_to_nonoverlapping(top.as_mut_ptr(), left);
             }
-            i += count;
+            Self::stretch::<AMSGRAD, DECAY>(&rest, &rates, 0);
+            at(a.p_out).cast_mut().copy_from_nonoverlapping(p.as_ptr(), left);
+            at(a.m_out).cast_mut().copy_from_nonoverlapping(m.as_ptr(), left);
+            at(a.v_out).cast_mut().copy_from_nonoverlapping(v.as_ptr(), left);
+            if AMSGRAD {
+                at(a.vmax_out).cast_mut().copy_from_nonoverlapping(top.as_ptr(), left);
+            }
         }
     }
 }
@@ -246,8 +315,8 @@ impl<T: Elem> SgdBody for Sgd<T> {
         let of = |x: f64| <T::Math as Real>::of(x);
         let (lr, decay, momentum) = (of(-a.lr), of(a.weight_decay), of(a.momentum));
         let rest = of(1.0 - a.dampening);
-        let sign = if a.maximize { of(-1.0) } else { T::Math::ONE };
-        let scale = of(a.grad_scale);
+        let sign = if a.maximize { -1.0 } else { 1.0 };
+        let scale = of(sign / a.grad_scale);
         let with_buffer = !a.buf_out.is_null();
         let mut i = 0;
         while i < a.n {
@@ -257,7 +326,7 @@ impl<T: Elem> SgdBody for Sgd<T> {
                 let mut g = read::<T>(a.g, i, count);
                 let mut p = read::<T>(a.p, i, count);
                 for j in 0..STRETCH {
-                    g[j] = p[j].fma(decay, g[j] / scale * sign);
+                    g[j] = p[j].fma(decay, g[j] * scale);
                 }
                 if with_buffer {
                     let mut b = g;

@@ -54,7 +54,8 @@ pub fn fp8_value(d: DType, code: u8) -> f64 {
     }
 }
 
-/// Nearest fp8 code by search; ties to the even code. Out of range: infinity for e5m2, NaN for the others.
+/// Nearest fp8 code by search; ties to the even code. Out of range: infinity for e5m2, the greatest number for e4m3fn,
+/// NaN for the others.
 fn fp8_nearest(d: DType, x: f32) -> u8 {
     let fnuz = matches!(d, DType::F8E4M3FNUZ | DType::F8E5M2FNUZ);
     let sign = if x.is_sign_negative() { 0x80u8 } else { 0 };
@@ -69,7 +70,11 @@ fn fp8_nearest(d: DType, x: f32) -> u8 {
     // Halfway to the number that would come next, a tie goes to that number where its code is even.
     let limit = fp8_value(d, top) + step / 2.0;
     if a > limit || (a == limit && top % 2 == 1) {
-        return if d == DType::F8E5M2 { 0x7c | sign } else { nan };
+        return match d {
+            DType::F8E5M2 => 0x7c | sign,
+            DType::F8E4M3FN => 0x7e | sign,
+            _ => nan,
+        };
     }
     let mut best = 0u8;
     for &c in &finite {

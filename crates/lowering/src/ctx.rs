@@ -326,6 +326,6 @@ impl Ctx {
         self.outs
             .get(i)
             .cloned()
-            .ok_or_else(|| LowerError::runtime(format!("{}: no type for result {i}", self.op)))
+            .ok_or_else(|| LowerError::unsupported(format!("no type for result {i}")))
     }
 }

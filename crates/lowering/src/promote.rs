@@ -8,11 +8,7 @@ pub fn promote_types(a: DType, b: DType) -> DType {
     if a == b {
         return a;
     }
-    let (lo, hi) = if a.class() <= b.class() {
-        (a, b)
-    } else {
-        (b, a)
-    };
+    let (lo, hi) = if a.class() <= b.class() { (a, b) } else { (b, a) };
     match (lo.class(), hi.class()) {
         (Class::Bool, _) => hi,
         (Class::Int, Class::Int) => promote_ints(lo, hi),
@@ -66,8 +62,7 @@ fn promote_ints(a: DType, b: DType) -> DType {
 /// dims decide, then 0-dim tensors, then numbers, unless a later group has a higher class. A number promotes at its
 /// class's default type (i64, f32, c64).
 pub fn result_type(operands: impl IntoIterator<Item = (DType, bool, bool)>) -> Option<DType> {
-    let (mut dim, mut zero, mut wrapped): (Option<DType>, Option<DType>, Option<DType>) =
-        (None, None, None);
+    let (mut dim, mut zero, mut wrapped): (Option<DType>, Option<DType>, Option<DType>) = (None, None, None);
     let join = |acc: Option<DType>, d: DType| Some(acc.map_or(d, |a| promote_types(a, d)));
     for (dtype, is_scalar, is_wrapped) in operands {
         if is_wrapped {
@@ -102,21 +97,9 @@ mod tests {
         assert_eq!(promote_types(U8, I8), I16);
         assert_eq!(promote_types(I64, F16), F16);
         assert_eq!(promote_types(F64, C64), C128);
-        assert_eq!(
-            result_type([(F32, false, false), (F64, true, true)]),
-            Some(F32)
-        );
-        assert_eq!(
-            result_type([(I64, false, false), (F64, true, true)]),
-            Some(F32)
-        );
-        assert_eq!(
-            result_type([(BF16, false, false), (F32, true, false)]),
-            Some(BF16)
-        );
-        assert_eq!(
-            result_type([(I32, false, false), (I64, true, false)]),
-            Some(I32)
-        );
+        assert_eq!(result_type([(F32, false, false), (F64, true, true)]), Some(F32));
+        assert_eq!(result_type([(I64, false, false), (F64, true, true)]), Some(F32));
+        assert_eq!(result_type([(BF16, false, false), (F32, true, false)]), Some(BF16));
+        assert_eq!(result_type([(I32, false, false), (I64, true, false)]), Some(I32));
     }
 }

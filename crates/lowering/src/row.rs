@@ -32,14 +32,7 @@ pub struct Row {
 impl Row {
     /// A row with the common settings.
     pub const fn new(op: &'static str, rule: fn(&mut Ctx) -> Result<Outcome, LowerError>) -> Row {
-        Row {
-            op,
-            rule,
-            infer: Infer::Meta,
-            stat: &[],
-            dynamic: &[],
-            unit: &[],
-        }
+        Row { op, rule, infer: Infer::Meta, stat: &[], dynamic: &[], unit: &[] }
     }
     /// Output types come from the rule.
     pub const fn infer_by_rule(mut self) -> Row {

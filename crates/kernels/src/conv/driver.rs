@@ -15,8 +15,10 @@ use crate::pool::Pool;
 
 /// Units of k in one pass over a tile.
 const KC: usize = 256;
-/// Panels of output positions in a chunk.
-const PANELS: usize = 4;
+/// Most panels of output positions in a chunk: the packed kernel is read once for all of them.
+const PANELS: usize = 16;
+/// Words of a chunk's sums, which stay in the second-level cache.
+const SUMS: usize = 1 << 17;
 
 /// Numbers of one call.
 struct Call<'a> {
@@ -82,7 +84,10 @@ pub(super) unsafe fn run(pool: &Pool, core: &Core, desc: &ConvDesc, ptrs: &ConvP
     if call.columns == 0 || rows == 0 {
         return;
     }
-    let step = PANELS * core.nr;
+    let panels = call.columns.div_ceil(core.nr);
+    let share = if pool.threads() == 1 { panels } else { panels.div_ceil(4 * pool.threads()) };
+    let most = (SUMS / (rows * core.nr)).clamp(4, PANELS).min(share);
+    let step = panels.div_ceil(panels.div_ceil(most)) * core.nr;
     pool.run(call.columns.div_ceil(step), &|c, _| {
         let first = c * step;
         // SAFETY: the contract is the caller's; chunks own different output positions.
@@ -193,9 +198,12 @@ unsafe fn columns(call: &Call, first: usize, count: usize) {
         table.fill(desc, first + p * nr, nr.min(count - p * nr));
         tables.push(table);
     }
-    let b = Scratch::words(panels * nr * call.kc);
-    let sums = Scratch::words(call.rows * panels * nr);
-    let ld = panels * nr;
+    // One panel is used up before the next is packed.
+    let b = Scratch::words(nr * call.kc);
+    let bp = b.ptr::<u32>();
+    // Rows a power of two apart would compete for few places in the cache.
+    let ld = panels * nr + 16;
+    let sums = Scratch::words(call.rows * ld);
     let padded = call.rows.next_multiple_of(mr);
     let out_batch = desc.batch / desc.batch_groups;
     for g in 0..call.groups {
@@ -211,7 +219,6 @@ unsafe fn columns(call: &Call, first: usize, count: usize) {
             for (p, table) in tables.iter().enumerate() {
                 // SAFETY: the panel's elements are inside the input; packs and sums have room for the block.
                 unsafe {
-                    let bp = b.ptr::<u32>().add(p * nr * call.kc);
                     pack(core, table, &call.order, input, range, bp);
                     for r in (0..call.rows).step_by(mr) {
                         let a = call.kernel.add(g * call.group_words + u * padded + r * depth);

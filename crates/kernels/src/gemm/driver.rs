@@ -93,8 +93,10 @@ pub(crate) unsafe fn multiply(
     let nc = even(n, if summed { NC_SUMS } else { NC }, nr);
     let ms = if summed { even(m, SUM_ROWS, mr) } else { m };
     let threads = if m * n * k.max(1) < SERIAL { 1 } else { pool.threads() };
+    // Rows a power of two apart would compete for few places in the cache.
+    let sums_ld = nc + 16;
     let b_block = Scratch::words(nc * kc);
-    let kept = Scratch::words(if summed { ms * nc } else { 0 });
+    let kept = Scratch::words(if summed { ms * sums_ld } else { 0 });
     for i0 in (0..m).step_by(ms) {
         let rows = i0..(i0 + ms).min(m);
         for j0 in (0..n).step_by(nc) {
@@ -103,7 +105,7 @@ pub(crate) unsafe fn multiply(
                 Some((c, ld)) => {
                     Sums { ptr: Shared(c.wrapping_add(i0 * ld + j0)), ld, is_result: epilogue.is_store() }
                 }
-                None if summed => Sums { ptr: Shared(kept.ptr()), ld: nc, is_result: false },
+                None if summed => Sums { ptr: Shared(kept.ptr()), ld: sums_ld, is_result: false },
                 None => Sums { ptr: Shared(std::ptr::null_mut()), ld: 0, is_result: false },
             };
             for u in (0..units.max(1)).step_by(kc) {

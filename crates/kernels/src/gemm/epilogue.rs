@@ -12,26 +12,28 @@ const LANES: usize = 64;
 
 /// A strided f32, bf16 or f16 source.
 #[derive(Clone, Copy)]
-struct Operand {
-    ptr: *const u8,
-    dtype: DType,
-    row: isize,
-    col: isize,
+pub(super) struct Operand {
+    pub(super) ptr: *const u8,
+    pub(super) dtype: DType,
+    pub(super) row: isize,
+    pub(super) col: isize,
 }
 
 /// The epilogue of one matrix: everything but the tile.
 #[derive(Clone, Copy)]
 pub(crate) struct Epilogue {
-    alpha: f32,
-    bias_cols: Option<Operand>,
-    bias_rows: Option<Operand>,
-    activation: Option<tile::TileFn>,
-    residual: Option<(Operand, f32)>,
-    c: *mut u8,
-    out: DType,
-    row: isize,
-    col: isize,
+    pub(super) alpha: f32,
+    pub(super) bias_cols: Option<Operand>,
+    pub(super) bias_rows: Option<Operand>,
+    pub(super) activation: Option<tile::TileFn>,
+    pub(super) residual: Option<(Operand, f32)>,
+    pub(super) c: *mut u8,
+    pub(super) out: DType,
+    pub(super) row: isize,
+    pub(super) col: isize,
     run: Run,
+    /// The form for contiguous rows, where there is one.
+    contiguous: Option<Run>,
 }
 
 // SAFETY: the pointers are used only for elements of C that one thread owns, and for shared reads.
@@ -74,6 +76,7 @@ impl Epilogue {
             row,
             col,
             run: pick::<Body>(isa),
+            contiguous: contiguous(isa),
         }
     }
 
@@ -171,9 +174,26 @@ impl Epilogue {
         origin: (usize, usize),
         size: (usize, usize),
     ) {
+        let even = |o: &Operand| o.col == 0 || o.col == 1;
+        let operands = [&self.bias_cols, &self.bias_rows].into_iter().flatten();
+        let mut operands = operands.chain(self.residual.as_ref().map(|(o, _)| o));
+        let run = match self.contiguous {
+            Some(run) if self.col == 1 && operands.all(even) => run,
+            _ => self.run,
+        };
         // SAFETY: the contract is the caller's.
-        unsafe { (self.run)(self, src, ld, origin, size) }
+        unsafe { run(self, src, ld, origin, size) }
     }
+}
+
+/// The epilogue for contiguous rows on an instruction set.
+fn contiguous(isa: Isa) -> Option<Run> {
+    #[cfg(target_arch = "x86_64")]
+    if isa == Isa::Avx512 && crate::isa::has_avx512_bf16() {
+        return Some(super::epilogue512::finish);
+    }
+    let _ = isa;
+    None
 }
 
 /// Adds `factor ·` the elements of one row, from column `col` on, to `v`.

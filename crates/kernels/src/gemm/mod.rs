@@ -8,6 +8,8 @@ mod batch;
 mod desc;
 pub(crate) mod driver;
 pub(crate) mod epilogue;
+#[cfg(target_arch = "x86_64")]
+mod epilogue512;
 pub(crate) mod float;
 mod generic;
 pub(crate) mod kernel;

@@ -6,6 +6,8 @@ use super::float::{from_bf16, from_f16};
 
 /// Bytes along k from a read to the line that is asked for.
 const AHEAD: usize = 256;
+/// Rows from a read to the row that is asked for, where lanes lie side by side.
+const ROWS_AHEAD: usize = 16;
 
 /// How operand elements become 32-bit units.
 pub(crate) trait Source {
@@ -26,6 +28,20 @@ pub(crate) trait Source {
     /// # Safety
     /// Both rows must be readable at the masked lanes; AVX-512 F, BW and VL.
     unsafe fn across(p: *const u8, next: *const u8, mask: u16) -> __m512i;
+
+    /// [`Source::across`] for 32 lanes.
+    ///
+    /// # Safety
+    /// As [`Source::across`].
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512bw,avx512vl")]
+    unsafe fn across32(p: *const u8, next: *const u8, mask: u32) -> [__m512i; 2] {
+        let half = |p: *const u8| if p.is_null() { p } else { p.wrapping_add(16 * Self::SIZE) };
+        // SAFETY: the contract is the caller's.
+        unsafe {
+            [Self::across(p, next, mask as u16), Self::across(half(p), half(next), (mask >> 16) as u16)]
+        }
+    }
 
     /// One unit, from the element at `p` and the one at `next` (or null for zero).
     ///
@@ -94,6 +110,31 @@ impl Source for Bf16Pairs {
             }
             let high = _mm512_cvtepu16_epi32(_mm256_maskz_loadu_epi16(mask, next.cast()));
             _mm512_or_si512(low, _mm512_slli_epi32::<16>(high))
+        }
+    }
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512bw,avx512vl")]
+    unsafe fn across32(p: *const u8, next: *const u8, mask: u32) -> [__m512i; 2] {
+        // Element i of the first row at 2i, of the second at 2i + 1.
+        const INTERLEAVE: [[u16; 32]; 2] = {
+            let mut to = [[0; 32]; 2];
+            let mut i = 0;
+            while i < 32 {
+                to[i / 16][i % 16 * 2] = i as u16;
+                to[i / 16][i % 16 * 2 + 1] = i as u16 + 32;
+                i += 1;
+            }
+            to
+        };
+        // SAFETY: masked lanes are not read, and a null row is not either.
+        unsafe {
+            let low = _mm512_maskz_loadu_epi16(mask, p.cast());
+            let high = if next.is_null() {
+                _mm512_setzero_si512()
+            } else {
+                _mm512_maskz_loadu_epi16(mask, next.cast())
+            };
+            INTERLEAVE.map(|to| _mm512_permutex2var_epi16(low, _mm512_loadu_epi16(to.as_ptr().cast()), high))
         }
     }
     #[inline]
@@ -207,6 +248,18 @@ pub(super) unsafe fn pack<S: Source, const W: usize>(
         }
     } else if lane == 1 {
         for (u, d) in (0..k).step_by(S::PER_UNIT).enumerate() {
+            for i in 0..S::PER_UNIT {
+                _mm_prefetch::<_MM_HINT_T0>(at(0, d + i + ROWS_AHEAD).cast());
+            }
+            if W == 32 {
+                // SAFETY: masked lanes are below the width; the unit lies in the panel.
+                unsafe {
+                    let v = S::across32(at(0, d), second(0, d), first(width));
+                    _mm512_storeu_epi32(dst.add(u * W).cast(), v[0]);
+                    _mm512_storeu_epi32(dst.add(u * W + 16).cast(), v[1]);
+                }
+                continue;
+            }
             for g in (0..W).step_by(16) {
                 let mask = first(width.saturating_sub(g)) as u16;
                 // SAFETY: masked lanes are below the width; the unit lies in the panel.

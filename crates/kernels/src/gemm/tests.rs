@@ -234,13 +234,27 @@ fn no_terms_is_zero_plus_the_epilogue() {
 }
 
 #[test]
-fn sums_longer_than_a_stretch() {
+fn sums_of_many_blocks() {
     let pool = Pool::new(2);
     for dtype in [DType::F32, DType::BF16] {
         let core = Core::new(crate::isa::current(), dtype, true);
         let mut desc = GemmDesc::dense(dtype, 18, 20, 70_001);
         desc.activation = Activation::Relu;
         check(&pool, Some(&core), &desc);
+    }
+}
+
+#[test]
+fn more_rows_and_columns_than_are_kept_at_a_time() {
+    let pool = Pool::new(2);
+    for (dtype, m, n, k) in [
+        (DType::BF16, 2060, 17, 516),
+        (DType::BF16, 17, 2060, 516),
+        (DType::F16, 17, 2060, 260),
+        (DType::F32, 17, 4100, 3),
+    ] {
+        let core = Core::new(crate::isa::current(), dtype, true);
+        check(&pool, Some(&core), &GemmDesc::dense(dtype, m, n, k));
     }
 }
 

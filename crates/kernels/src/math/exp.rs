@@ -27,7 +27,7 @@ fn exp2i(k: u32) -> f32 {
 /// (eʳ − 1 − r) / r² on `|r| ≤ ln 2 / 2`.
 #[inline(always)]
 fn tail(r: f32) -> f32 {
-    poly2!(r, 0.499_999_94, 0.166_665_21, 0.041_668_262, 0.008_368_67, 0.001_382_098_8)
+    poly!(r, 0.499_999_94, 0.166_665_21, 0.041_668_262, 0.008_368_67, 1.382_098_8e-3)
 }
 
 /// eˣ; 1 ulp.
@@ -41,7 +41,7 @@ pub fn exp(x: f32) -> f32 {
     let low = x < -86.0;
     let k = if low { k.wrapping_add(64) } else { k };
     let y = f32::from_bits(p.to_bits().wrapping_add(k << 23));
-    let y = y * if low { 5.421_010_9e-20 } else { 1.0 };
+    let y = y * if low { 5.421_011e-20 } else { 1.0 };
     let y = if vanishes { 0.0 } else { y };
     // Infinity for what overflows; a NaN stays.
     if x <= 88.722_84 {
@@ -175,19 +175,19 @@ pub fn gelu(x: f32) -> f32 {
     // (Φ(x) − ½) / x. Only the high terms are small enough to be summed in two halves without loss.
     let high = poly2!(
         t,
-        0.032_079_522,
+        0.032_079_52,
         -0.025_298_301,
         0.018_925_834,
         -0.013_185_474,
-        8.828_172_5e-3,
+        8.828_172e-3,
         -5.849_55e-3,
         3.134_925_6e-3,
         -1.095_948_2e-3,
-        7.320_825_2e-4,
+        7.320_825e-4,
         -7.645_656_6e-4,
         2.836_290_5e-4
     );
-    let p = poly!(t, 0.133_392_558, -0.066_518_508, 0.049_264_163, -0.039_588_932, high);
+    let p = poly!(t, 0.133_392_56, -0.066_518_51, 0.049_264_163, -0.039_588_932, high);
     ends(x, END, p) * x
 }
 
@@ -219,31 +219,33 @@ pub fn gelu_tanh(x: f32) -> f32 {
 #[inline(always)]
 pub fn gelu_derivative(x: f32) -> f32 {
     const END: f32 = 5.7;
-    let t = (x * x).mul_add(0.061_557_401, -1.0);
+    let t = (x * x).mul_add(0.061_557_4, -1.0);
     // (Φ(x) + x·φ(x) − ½) / x.
     let high = poly2!(
         t,
         -0.061_355_87,
         0.068_364_665,
-        -0.071_365_379,
-        0.068_918_288,
+        -0.071_365_38,
+        0.068_918_29,
         -0.058_297_217,
         0.042_361_137,
         -0.033_248_175,
-        0.028_723_138,
+        0.028_723_137,
         -0.014_716_037,
         1.561_984_9e-3,
         -2.683_653e-3,
         5.254_507_5e-3,
         -2.037_741_5e-3
     );
-    let p = poly!(t, 0.124_165_319, -0.062_925_935, 0.050_137_732, -0.048_452_545, 0.053_315_107, high);
+    let p = poly!(t, 0.124_165_32, -0.062_925_935, 0.050_137_732, -0.048_452_545, 0.053_315_107, high);
     ends(x, END, p)
 }
 
 /// Derivative of [`gelu_tanh`].
 #[inline(always)]
 pub fn gelu_tanh_derivative(x: f32) -> f32 {
+    // From ±10 on the result is 1 or 0, and the powers of x must not overflow.
+    let x = x.clamp(-10.0, 10.0);
     let q = x * x;
     let u = x * q.mul_add(GELU_CUBIC * SQRT_2_PI, SQRT_2_PI);
     let du = q.mul_add(3.0 * GELU_CUBIC * SQRT_2_PI, SQRT_2_PI);

@@ -2,8 +2,8 @@
 //!
 //! | form | exponent, mantissa bits | bias | overflow and infinity | NaN |
 //! |---|---|---|---|---|
-//! | e4m3fn | 4, 3 | 7 | NaN | 0x7f, 0xff |
-//! | e5m2 | 5, 2 | 15 | infinity | 0x7f |
+//! | e4m3fn | 4, 3 | 7 | ±448, the greatest number | 0x7f, 0xff |
+//! | e5m2 | 5, 2 | 15 | infinity | 0x7f, 0xff |
 //! | e4m3fnuz | 4, 3 | 8 | NaN | 0x80 |
 //! | e5m2fnuz | 5, 2 | 16 | NaN | 0x80 |
 
@@ -76,7 +76,7 @@ impl<const M: u32, const BIAS: i32, const FNUZ: bool, const INF: bool> F8<M, BIA
         let rebias = ((127 - BIAS) as u32) << 23;
         let normal = a.wrapping_sub(rebias).wrapping_add(half + odd) >> shift;
         let r = if a < least { small } else { normal };
-        let over = if INF { 0x7c } else { 0x7f };
+        let over = if INF { 0x7c } else { Self::MAX };
         let over = if FNUZ { 0x80 } else { over };
         let nan = if FNUZ { 0x80 } else { 0x7f };
         let out = if r > Self::MAX || a >= 0x4f80_0000 { over } else { r };

@@ -1,8 +1,9 @@
 //! Scalar functions, written without branches so that loops over them vectorise.
 //!
-//! Single precision: the functions of hot paths (exp, log, tanh, erf, logistic) are evaluated in f32; the others in f64
-//! by short polynomials of about 1e-11 relative error, which leaves only the final rounding. Double precision calls the
-//! platform's mathematical library. All polynomial coefficients are minimax fits made for this crate.
+//! Single precision: the functions of hot paths (exp, log, tanh, erf, logistic, sin, cos) are evaluated in f32; the
+//! others in f64 by short polynomials of about 1e-11 relative error, which leaves only the final rounding. Double
+//! precision calls the platform's mathematical library. All polynomial coefficients are minimax fits made for this
+//! crate.
 
 pub mod complex;
 pub mod double;

@@ -75,7 +75,12 @@ entry!(GradBody, pick_grad, LayerNormGradFn, (args: &LayerNormGradArgs));
 
 /// Sum of `f(x)` over a row, asking for the memory `next` elements on.
 #[inline(always)]
-unsafe fn sum_of<T: Elem>(x: *const T, n: usize, next: usize, f: impl Fn(T::Math, T::Math) -> T::Math) -> T::Math {
+unsafe fn sum_of<T: Elem>(
+    x: *const T,
+    n: usize,
+    next: usize,
+    f: impl Fn(T::Math, T::Math) -> T::Math,
+) -> T::Math {
     let mut lanes = [T::Math::ZERO; LANES];
     let mut i = 0;
     // SAFETY: `i + LANES <= n`, and below `i < n`.

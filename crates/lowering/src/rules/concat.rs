@@ -46,7 +46,7 @@ fn stack(cx: &mut Ctx) -> Lowered {
 
 /// Amounts before and after each dim, from PyTorch's list that starts at the last dim.
 pub(super) fn pad_amounts(list: &[i64], rank: usize) -> Result<(Dims, Dims), LowerError> {
-    if list.len() % 2 != 0 || list.len() > 2 * rank {
+    if !list.len().is_multiple_of(2) || list.len() > 2 * rank {
         return Err(LowerError::runtime(format!(
             "Length of pad must be even and no more than twice the number of dimensions of the input. Pad length is {} while the input has {rank} dimensions.",
             list.len()

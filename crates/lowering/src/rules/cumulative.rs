@@ -12,7 +12,8 @@ pub const ROWS: &[Row] = &[
     Row::new("aten::cumprod", |cx| running(cx, ReduceKind::Multiply)),
     Row::new("aten::cummax", |cx| extreme(cx, ReduceKind::Maximum)),
     Row::new("aten::cummin", |cx| extreme(cx, ReduceKind::Minimum)),
-    Row::new("aten::_logcumsumexp", log_sum),
+    // PyTorch has no meta kernel for it.
+    Row::new("aten::_logcumsumexp", log_sum).infer_by_rule(),
 ];
 
 fn scan(cx: &mut Ctx, v: Value, dim: i64, kind: ReduceKind) -> Result<Value, LowerError> {
@@ -67,7 +68,7 @@ fn log_sum(cx: &mut Ctx) -> Lowered {
     let mut v = cx.cast(x.value, compute)?;
     let sizes = x.ty.dims.clone();
     if sizes.is_empty() {
-        return cx.finish(v);
+        return Ok(cx.cast(v, x.ty.dtype)?.into());
     }
     let d = dim(cx.int(1)?, sizes.len())? as usize;
     let none = cx.number(Scalar::Float(f64::NEG_INFINITY), compute)?;
@@ -86,5 +87,5 @@ fn log_sum(cx: &mut Ctx) -> Lowered {
         })?;
         shift *= 2;
     }
-    cx.finish(v)
+    Ok(cx.cast(v, x.ty.dtype)?.into())
 }

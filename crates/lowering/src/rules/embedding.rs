@@ -4,14 +4,27 @@ use tnrs_hlo::ScatterKind;
 use tnrs_types::{DType, Scalar};
 
 use crate::helpers::Lowered;
-use crate::{Ctx, Row};
+use crate::{Ctx, LowerError, Row};
 
 /// Rows of this family.
-pub(crate) const ROWS: &[Row] =
-    &[Row::new("aten::embedding", embedding), Row::new("aten::embedding_dense_backward", dense_backward)];
+pub(crate) const ROWS: &[Row] = &[
+    // PyTorch's meta kernel asserts where the operator raises.
+    Row::new("aten::embedding", embedding).infer_by_rule(),
+    Row::new("aten::embedding_dense_backward", dense_backward),
+];
 
 fn embedding(cx: &mut Ctx) -> Lowered {
     let (weight, indices) = (cx.tensor(0)?, cx.tensor(1)?);
+    if weight.ty.rank() != 2 {
+        return Err(LowerError::runtime("'weight' must be 2-D"));
+    }
+    if !matches!(indices.ty.dtype, DType::I32 | DType::I64) {
+        return Err(LowerError::Runtime(format!(
+            "Expected tensor for argument #1 'indices' to have one of the following scalar types: Long, Int; but got {} \
+             instead (while checking arguments for embedding)",
+            indices.ty.dtype.hlo_name()
+        )));
+    }
     let rows = weight.ty.dims[0];
     let v = cx.math(|m| {
         let [weight, indices] = m.exprs([weight.value, indices.value]);

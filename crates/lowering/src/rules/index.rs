@@ -12,8 +12,9 @@ use crate::{Arg, Ctx, LowerError, Outcome, Row, Tensor};
 pub(crate) const ROWS: &[Row] = &[
     Row::new("aten::index.Tensor", index),
     Row::new("aten::_unsafe_index.Tensor", index),
-    Row::new("aten::index_put", |cx| Ok(index_put(cx)?.into())),
-    Row::new("aten::_unsafe_index_put", |cx| Ok(index_put(cx)?.into())),
+    // PyTorch's meta kernel refuses a mask, whose element count it does not know.
+    Row::new("aten::index_put", |cx| Ok(index_put(cx)?.into())).infer_by_rule(),
+    Row::new("aten::_unsafe_index_put", |cx| Ok(index_put(cx)?.into())).infer_by_rule(),
     Row::new("aten::_index_put_impl_", |cx| Ok(Outcome::writes(vec![(0, 0, index_put(cx)?)]))),
     Row::new("aten::take", take),
     Row::new("aten::put", put),
@@ -39,6 +40,12 @@ impl Plan {
     fn new(x: &Tensor, list: &[Option<Tensor>]) -> Result<Plan, LowerError> {
         let indices: Vec<(usize, Tensor)> =
             list.iter().enumerate().filter_map(|(d, t)| Some((d, t.clone()?))).collect();
+        if let Some((_, t)) = indices.iter().find(|(_, t)| !matches!(t.ty.dtype, DType::I64 | DType::I32)) {
+            return Err(LowerError::Index(format!(
+                "tensors used as indices must be long, int, byte or bool tensors, got {}",
+                t.ty.dtype.hlo_name()
+            )));
+        }
         let mut grid = Dims::new();
         for (_, t) in &indices {
             grid = broadcast_dims(&grid, &t.ty.dims)?;
@@ -157,7 +164,7 @@ fn index_put(cx: &mut Ctx) -> Result<Value, LowerError> {
     })
 }
 
-/// `x[mask] = values` where `values` is the same for every selected element.
+/// `x[mask] = values`: the k-th selected element gets the k-th of `values`, or the only one.
 fn masked_put(
     cx: &mut Ctx,
     x: &Tensor,
@@ -182,23 +189,40 @@ fn masked_put(
                 x.ty.dims.as_slice()
             ))
         })?;
-    // The values' dim that counts selected elements: it must be absent or of size 1.
+    // The values' dim that counts selected elements: when it is absent or of size 1, one value serves all.
     let mut dims = values.ty.dims.clone();
+    let mut counted = None;
     if let Some(counter) = dims.len().checked_sub(after + 1) {
-        if dims[counter] != 1 {
-            return Err(LowerError::unsupported(format!(
-                "{}: different values for the elements of a mask",
-                cx.op
-            )));
+        let n = dims.remove(counter);
+        if n == 1 {
+            dims.insert_many(counter, std::iter::repeat_n(1, mask.ty.rank()));
+        } else {
+            dims.insert_many(counter, mask.ty.dims.iter().copied());
+            counted = Some((counter, n));
         }
-        dims.remove(counter);
-        dims.insert_many(counter, std::iter::repeat_n(1, mask.ty.rank()));
     }
+    let (sizes, site) = (mask.ty.dims.clone(), cx.op);
     let mut mask_dims = mask.ty.dims.clone();
     mask_dims.extend(std::iter::repeat_n(1, after));
     cx.math(|m| {
         let [base, mask, values] = m.exprs([x.value, mask.value, values.value]);
-        let mask = mask.cast(DType::Bool).reshape(&mask_dims);
+        let mask = mask.cast(DType::Bool);
+        let values = match counted {
+            Some((counter, n)) => {
+                let flat = mask.flatten();
+                let order = super::rearrange::cumulative(flat.cast(DType::I64));
+                let total = flat.cast(DType::I64).reduce(ReduceKind::Add, &[0]);
+                // A fault unless there are as many values as selected elements.
+                let excess = (total - total.int(n)).checked(0, 1, site, at);
+                let order = flat.select(order - order.int(1), 0.0) + excess;
+                let low = vec![0; values.rank()];
+                let mut high = low.clone();
+                high[counter] = i64::from(n == 0);
+                values.pad(Scalar::Int(0), &low, &high).take_rows(counter, order.reshape(&sizes))
+            }
+            None => values,
+        };
+        let mask = mask.reshape(&mask_dims);
         let values = values.reshape(&dims);
         let new = if accumulate { base + values } else { values };
         mask.select(new, base).value()

@@ -50,38 +50,88 @@ fn batched() -> DotDims {
     }
 }
 
-fn refuse_bool(cx: &Ctx, dtype: DType) -> Result<(), LowerError> {
+fn refuse_bool(dtype: DType) -> Result<(), LowerError> {
     if dtype == DType::Bool {
-        return Err(LowerError::runtime(format!(
-            "{}: matrix products are not implemented for 'Bool'",
-            cx.op
-        )));
+        return Err(LowerError::unsupported("matrix products are not implemented for 'Bool'"));
     }
     Ok(())
 }
 
+/// How PyTorch's CPU kernels complain about operands of different dtypes, which its meta kernels let pass.
+#[derive(Clone, Copy)]
+enum Complaint {
+    /// By the names of the C++ types.
+    Cpp,
+    /// By the names of the scalar types.
+    Scalar,
+    /// As `addmv` does, with `vec` in the place of its missing addend.
+    Mv,
+    /// As `addmm` does.
+    Addmm,
+}
+
+fn same_dtype(x: &Tensor, y: &Tensor, complaint: Complaint) -> Result<(), LowerError> {
+    let (x, y) = (x.ty.dtype, y.ty.dtype);
+    if x == y {
+        return Ok(());
+    }
+    let ([x_cpp, x], [y_cpp, y]) = (torch_names(x), torch_names(y));
+    Err(LowerError::runtime(match complaint {
+        Complaint::Cpp => format!("expected m1 and m2 to have the same dtype, but got: {x_cpp} != {y_cpp}"),
+        Complaint::Scalar => format!("expected scalar type {x} but found {y}"),
+        Complaint::Mv => format!("addmv input tensors must have the same dtype, but got {y}, {x}, and {y}"),
+        Complaint::Addmm => format!("self and mat2 must have the same dtype, but got {x} and {y}"),
+    }))
+}
+
+/// PyTorch's names of an element type: of the C++ type, and of the scalar type.
+fn torch_names(dtype: DType) -> [&'static str; 2] {
+    match dtype {
+        DType::Bool => ["bool", "Bool"],
+        DType::U8 => ["unsigned char", "Byte"],
+        DType::I8 => ["signed char", "Char"],
+        DType::U16 => ["short unsigned int", "UInt16"],
+        DType::I16 => ["short int", "Short"],
+        DType::U32 => ["unsigned int", "UInt32"],
+        DType::I32 => ["int", "Int"],
+        DType::U64 => ["long unsigned int", "UInt64"],
+        DType::I64 => ["long int", "Long"],
+        DType::F8E4M3FN => ["c10::Float8_e4m3fn", "Float8_e4m3fn"],
+        DType::F8E5M2 => ["c10::Float8_e5m2", "Float8_e5m2"],
+        DType::F8E4M3FNUZ => ["c10::Float8_e4m3fnuz", "Float8_e4m3fnuz"],
+        DType::F8E5M2FNUZ => ["c10::Float8_e5m2fnuz", "Float8_e5m2fnuz"],
+        DType::F16 => ["c10::Half", "Half"],
+        DType::BF16 => ["c10::BFloat16", "BFloat16"],
+        DType::F32 => ["float", "Float"],
+        DType::F64 => ["double", "Double"],
+        DType::C64 => ["c10::complex<float>", "ComplexFloat"],
+        DType::C128 => ["c10::complex<double>", "ComplexDouble"],
+    }
+}
+
 /// A product without epilogue.
-fn product(cx: &mut Ctx, x: usize, y: usize, dims: DotDims) -> Result<Outcome, LowerError> {
-    let (x, y) = (cx.tensor(x)?, cx.tensor(y)?);
+fn product(cx: &mut Ctx, dims: DotDims, complaint: Complaint) -> Result<Outcome, LowerError> {
+    let (x, y) = (cx.tensor(0)?, cx.tensor(1)?);
     let out = cx.out(0)?.dtype;
-    refuse_bool(cx, x.ty.dtype)?;
+    refuse_bool(x.ty.dtype)?;
+    same_dtype(&x, &y, complaint)?;
     Ok(cx.b.dot_general(x.value, y.value, dims, out)?.into())
 }
 
 fn mm(cx: &mut Ctx) -> Result<Outcome, LowerError> {
-    product(cx, 0, 1, contract(&[1], &[0]))
+    product(cx, contract(&[1], &[0]), Complaint::Cpp)
 }
 
 fn bmm(cx: &mut Ctx) -> Result<Outcome, LowerError> {
-    product(cx, 0, 1, batched())
+    product(cx, batched(), Complaint::Scalar)
 }
 
 fn mv(cx: &mut Ctx) -> Result<Outcome, LowerError> {
-    product(cx, 0, 1, contract(&[1], &[0]))
+    product(cx, contract(&[1], &[0]), Complaint::Mv)
 }
 
 fn dot(cx: &mut Ctx) -> Result<Outcome, LowerError> {
-    product(cx, 0, 1, contract(&[0], &[0]))
+    product(cx, contract(&[0], &[0]), Complaint::Scalar)
 }
 
 fn vdot(cx: &mut Ctx) -> Result<Outcome, LowerError> {
@@ -127,7 +177,7 @@ fn add_product(
     multiply: impl FnOnce([Expr<'_>; 2], DType) -> Value,
 ) -> Result<Outcome, LowerError> {
     let [base, x, y] = [cx.tensor(0)?, cx.tensor(1)?, cx.tensor(2)?];
-    refuse_bool(cx, x.ty.dtype)?;
+    refuse_bool(x.ty.dtype)?;
     let out = cx.out(0)?;
     let acc = out.dtype.opmath();
     let (beta, alpha) = (factor(cx, beta, acc)?, factor(cx, beta + 1, acc)?);
@@ -165,10 +215,14 @@ fn addmv(cx: &mut Ctx) -> Result<Outcome, LowerError> {
 }
 
 fn baddbmm(cx: &mut Ctx, beta: usize) -> Result<Outcome, LowerError> {
+    same_dtype(&cx.tensor(1)?, &cx.tensor(2)?, Complaint::Scalar)?;
     add_product(cx, beta, Activation::None, |[x, y], acc| x.dot(y, batched(), acc).value())
 }
 
 fn addbmm(cx: &mut Ctx) -> Result<Outcome, LowerError> {
+    let [base, x, y] = [cx.tensor(0)?, cx.tensor(1)?, cx.tensor(2)?];
+    same_dtype(&x, &y, Complaint::Addmm)?;
+    same_dtype(&base, &y, Complaint::Addmm)?;
     add_product(cx, 3, Activation::None, |[x, y], acc| x.dot(y, contract(&[0, 2], &[0, 1]), acc).value())
 }
 

@@ -20,6 +20,7 @@ mod embedding;
 mod embedding_bag;
 mod foreach;
 mod gather;
+mod grid;
 mod index;
 mod index_dim;
 mod loss;
@@ -49,7 +50,6 @@ mod unary;
 mod unfold;
 mod variance;
 mod window;
-mod grid;
 
 use crate::Row;
 

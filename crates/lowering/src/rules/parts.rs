@@ -5,12 +5,12 @@ use std::f64::consts::PI;
 use tnrs_types::{Class, DType};
 
 use crate::helpers::{apply, map, Domain, Lowered};
-use crate::{Ctx, Expr, Row};
+use crate::{Ctx, Expr, LowerError, Row};
 
 /// Rows of this family.
 pub const ROWS: &[Row] = &[
     Row::new("aten::abs", |cx| map(cx, [0], Domain::Promoted, |[x]| abs(x))),
-    Row::new("aten::neg", |cx| map(cx, [0], Domain::Promoted, |[x]| -x)),
+    Row::new("aten::neg", neg),
     Row::new("aten::sign", |cx| map(cx, [0], Domain::Promoted, |[x]| sign(x))),
     Row::new("aten::sgn", |cx| map(cx, [0], Domain::Promoted, |[x]| sign(x))),
     Row::new("aten::signbit", |cx| map(cx, [0], Domain::Promoted, |[x]| signbit(x))),
@@ -27,12 +27,46 @@ pub const ROWS: &[Row] = &[
     Row::new("aten::nan_to_num", nan_to_num),
     Row::new("aten::angle", |cx| map(cx, [0], Domain::Float, |[x]| angle(x))),
     Row::new("aten::_conj_physical", |cx| map(cx, [0], Domain::Promoted, |[x]| conj(x))),
-    Row::new("aten::conj_physical", |cx| map(cx, [0], Domain::Promoted, |[x]| conj(x))),
-    Row::new("aten::complex", |cx| map(cx, [0, 1], Domain::Promoted, |[re, im]| re.complex(im))),
+    Row::new("aten::conj_physical.out", |cx| map(cx, [0], Domain::Promoted, |[x]| conj(x))),
+    // PyTorch's meta kernel asserts where the operator raises.
+    Row::new("aten::complex", complex).infer_by_rule(),
     Row::new("aten::polar", |cx| {
         map(cx, [0, 1], Domain::Promoted, |[r, t]| (r * t.cos()).complex(r * t.sin()))
     }),
 ];
+
+fn neg(cx: &mut Ctx) -> Lowered {
+    if cx.tensor(0)?.ty.dtype == DType::Bool {
+        return Err(LowerError::unsupported(
+            "negation, the `-` operator, on a bool tensor is not supported; invert a mask with `~` or `logical_not()`",
+        ));
+    }
+    map(cx, [0], Domain::Promoted, |[x]| -x)
+}
+
+/// The complex number of a real and an imaginary part of one type.
+fn complex(cx: &mut Ctx) -> Lowered {
+    let [re, im] = [cx.tensor(0)?, cx.tensor(1)?].map(|t| t.ty.dtype);
+    let real = |d| matches!(d, DType::F16 | DType::F32 | DType::F64);
+    if !real(re) || !real(im) {
+        return Err(LowerError::runtime(format!(
+            "Expected both inputs to be Half, Float or Double tensors but got {} and {}",
+            re.hlo_name(),
+            im.hlo_name()
+        )));
+    }
+    if re != im {
+        return Err(LowerError::runtime(format!(
+            "Expected object of scalar type {} but got scalar type {} for second argument",
+            re.hlo_name(),
+            im.hlo_name()
+        )));
+    }
+    if re == DType::F16 {
+        return Err(LowerError::unsupported("complex numbers of half precision"));
+    }
+    Ok(apply(cx, [0, 1], Domain::Promoted, |[re, im]| re.complex(im))?.into())
+}
 
 /// |x|, which unsigned integers and bool already are.
 pub fn abs(x: Expr<'_>) -> Expr<'_> {

@@ -13,7 +13,7 @@ pub(crate) const ROWS: &[Row] = &[
     Row::new("aten::flip", flip),
     Row::new("aten::roll", roll),
     Row::new("aten::repeat", repeat),
-    Row::new("aten::repeat_interleave.Tensor", repeat_interleave),
+    Row::new("aten::repeat_interleave.Tensor", repeat_interleave).infer_by_rule(),
     Row::new("aten::channel_shuffle", channel_shuffle),
     Row::new("aten::pixel_shuffle", pixel_shuffle),
     Row::new("aten::pixel_unshuffle", pixel_unshuffle),
@@ -94,14 +94,19 @@ fn repeat_interleave(cx: &mut Ctx) -> Lowered {
             "aten::repeat_interleave.Tensor: the result's size depends on the data",
         ));
     };
-    let out = cx.out(0)?;
+    if repeats.ty.rank() != 1 {
+        return Err(LowerError::runtime("repeat_interleave only accept 1D vector as repeat"));
+    }
+    if !matches!(repeats.ty.dtype, DType::I32 | DType::I64) {
+        return Err(LowerError::runtime("repeats has to be Long or Int tensor"));
+    }
     let v = cx.math(|m| {
         let counts = m.expr(repeats.value).cast(DType::I64);
         let ends = cumulative(counts);
         // Element j comes from the position that counts how many runs end at or before j.
         let marks =
             m.splat(DType::I64, &[total], Scalar::Int(0)).put_rows(ScatterKind::Add, 0, ends, ends.int(1));
-        cumulative(marks).reshape(&out.dims).cast(out.dtype).value()
+        cumulative(marks).cast(repeats.ty.dtype).value()
     })?;
     Ok(v.into())
 }

@@ -21,7 +21,7 @@ pub const ROWS: &[Row] = &[
     Row::new("aten::randperm.generator_out", randperm),
     Row::new("aten::native_dropout", native_dropout),
     Row::new("aten::native_dropout_backward", |cx| {
-        let dtype = cx.tensor(0)?.ty.dtype;
+        let dtype = cx.out(0)?.dtype;
         let v = apply_as(cx, [0, 1, 2], dtype, dtype.opmath(), |[g, mask, scale]| g * mask * scale)?;
         cx.finish(v)
     }),
@@ -154,10 +154,24 @@ fn multinomial(cx: &mut Ctx) -> Lowered {
     let replace = cx.bool(2);
     let categories = *x.ty.dims.last().unwrap_or(&1);
     let rows = if x.ty.rank() > 1 { x.ty.dims[0] } else { 1 };
-    if !replace && samples > categories {
-        return Err(LowerError::runtime(
-            "cannot sample n_sample > prob_dist.size(-1) samples without replacement",
-        ));
+    let wrong = if !matches!(x.ty.rank(), 1 | 2) {
+        Some(format!("prob_dist must be 1 or 2 dim, got {}", x.ty.rank()))
+    } else if !x.ty.dtype.is_float() {
+        Some(format!(
+            "multinomial only supports floating-point dtypes for input, got: {}",
+            x.ty.dtype.hlo_name()
+        ))
+    } else if samples <= 0 {
+        Some("cannot sample n_sample <= 0 samples".to_owned())
+    } else if !replace && samples > categories {
+        Some("cannot sample n_sample > prob_dist.size(-1) samples without replacement".to_owned())
+    } else if categories > 1 << 24 {
+        Some("number of categories cannot exceed 2^24".to_owned())
+    } else {
+        None
+    };
+    if let Some(message) = wrong {
+        return Err(LowerError::Runtime(message));
     }
     let weights = cx.cast(x.value, DType::F64)?;
     let weights = cx.b.reshape(weights, &[rows, categories])?;

@@ -56,6 +56,13 @@ fn positions<'m>(sequence: Expr<'m>, values: Expr<'m>, right: bool) -> Expr<'m> 
 
 /// The arguments `right` and, for `searchsorted`, `side` and `sorter` follow the operands and `out_int32`.
 fn searchsorted(cx: &mut Ctx, sequence: usize, values: usize) -> Lowered {
+    let rank = cx.tensor(sequence)?.ty.rank();
+    // `bucketize` has one sequence for all values.
+    if sequence == 1 && rank != 1 {
+        return Err(LowerError::Runtime(format!(
+            "boundaries tensor must be 1 dimension, but got dim({rank})"
+        )));
+    }
     let right = cx.bool(3) || cx.text(4) == Some("right");
     let common = cx.promoted(&[sequence, values])?;
     let s = cx.operand(sequence, common, common)?;

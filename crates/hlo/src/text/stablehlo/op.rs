@@ -38,10 +38,10 @@ impl Writer {
             Op::Binary(_)
             | Op::Select
             | Op::Clamp
-            | Op::Convert
             | Op::BitcastConvert
             | Op::Reshape
             | Op::DynamicUpdateSlice => plain(op.name(), String::new()),
+            Op::Convert => self.convert(&x[0], &results[0]),
             Op::BroadcastInDim { dims } => {
                 plain("broadcast_in_dim", format!("broadcast_dimensions = {}", array(dims)))
             }

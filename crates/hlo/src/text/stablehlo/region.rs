@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use tnrs_types::{DType, ReduceKind, ScatterKind};
+use tnrs_types::{DType, ReduceKind, Scalar, ScatterKind};
 
 use super::{constant, Name, Writer};
 use crate::names::binary;
@@ -59,6 +59,32 @@ impl Writer {
         let (from, to) = ([x.clone()], [wide.clone()]);
         self.generic("stablehlo.convert", &from, "", "", &to);
         wide
+    }
+
+    /// `convert`. XLA makes NaN of what is beyond the range of float8_e4m3fn; here it becomes the greatest number.
+    pub(super) fn convert(&mut self, x: &Name, result: &Name) {
+        const GREATEST: i64 = 448;
+        let from = x.ty.dtype;
+        let wider = from.is_float() || (from.is_int() && from.size() > 1);
+        let operand = if wider && result.ty.dtype == DType::F8E4M3FN {
+            let [low, high] = [-GREATEST, GREATEST].map(|bound| {
+                let bound = if from.is_unsigned() { bound.max(0) } else { bound };
+                let name = self.temporary(TensorType::new(from, &[]));
+                let attrs = format!(
+                    "value = {}",
+                    constant::dense(&Literal::Splat(name.ty.clone(), Scalar::Int(bound)))
+                );
+                self.generic("stablehlo.constant", &[], &attrs, "", std::slice::from_ref(&name));
+                name
+            });
+            let clamped = self.temporary(x.ty.clone());
+            let operands = [low, x.clone(), high];
+            self.generic("stablehlo.clamp", &operands, "", "", std::slice::from_ref(&clamped));
+            clamped
+        } else {
+            x.clone()
+        };
+        self.generic("stablehlo.convert", &[operand], "", "", std::slice::from_ref(result));
     }
 
     /// The body of `scatter`: `%b0` is the element, `%b1` the update.

@@ -1,0 +1,99 @@
+// One call of the core, and what the core asks of its caller meanwhile.
+#include "boxed.h"
+
+#include <ATen/MemoryOverlap.h>
+#include <ATen/native/Resize.h>
+
+namespace neuron {
+namespace {
+
+[[noreturn]] void mixed_devices(const Overload& o, const CommonDevice& common) {
+  const auto device = device_at(common.index < 0 ? nrn_get_device() : common.index);
+  TORCH_CHECK(false, "Expected all tensors to be on the same device, but found at least two devices, ", device, " and ",
+      common.other, "! (when checking argument for argument ", o.handle.schema().arguments()[common.argument].name(),
+      " in method ", o.name, ")");
+}
+
+// As TensorIterator does. Where it does not look, the core reads everything before it writes.
+void refuse_overlap(const Overload& o, const NArg* described) {
+  const size_t count = o.arguments.size();
+  const auto impl = [&](size_t i) {
+    return described[i].tag == NA_TENSOR ? static_cast<const c10::TensorImpl*>(described[i].v.tensors->impl) : nullptr;
+  };
+  for (size_t i = 0; i < count; i++) {
+    const auto* target = o.arguments[i].written ? impl(i) : nullptr;
+    for (size_t j = 0; target && j < count; j++) {
+      const auto* other = o.arguments[j].written ? nullptr : impl(j);
+      TORCH_CHECK(!other || at::get_overlap_status(target, other) != at::MemOverlapStatus::Partial,
+          "unsupported operation: some elements of the input tensor and the written-to tensor refer to a single memory "
+          "location. Please clone() the tensor before performing the operation.");
+    }
+  }
+}
+
+} // namespace
+
+const char* call_core(Frame& frame, const NArg* described, const CommonDevice& common, Returns& returns) {
+  const Overload& o = *frame.overload;
+  if (C10_UNLIKELY(common.argument >= 0)) {
+    mixed_devices(o, common);
+  }
+  if (o.refuses_overlap) {
+    refuse_overlap(o, described);
+  }
+  const auto count = static_cast<uint32_t>(o.arguments.size());
+  const int code = nrn_call(o.id, &frame, described, count, &returns.data, &returns.count);
+  if (C10_LIKELY(code == NC_OK)) {
+    return nullptr;
+  }
+  if (code == NC_UNSUPPORTED) {
+    return nrn_last_error();
+  }
+  check(code);
+  __builtin_unreachable();
+}
+
+} // namespace neuron
+
+// Makes the tensor as `at::detail::empty_generic` does, but on a given device.
+extern "C" int nshim_empty(const int64_t* sizes, const int64_t* strides, int32_t ndim, uint8_t dtype, int8_t device,
+    NTensor* out) {
+  try {
+    const int index = device < 0 ? nrn_get_device() : device;
+    const auto type = c10::scalarTypeToTypeMeta(static_cast<c10::ScalarType>(nrn_dtype_to_torch[dtype & 63]));
+    const c10::IntArrayRef size(sizes, ndim), stride(strides, strides ? ndim : 0);
+    const size_t bytes = strides ? at::detail::computeStorageNbytes(size, stride, type.itemsize())
+                                 : at::detail::computeStorageNbytesContiguous(size, type.itemsize());
+    auto storage = c10::make_intrusive<c10::StorageImpl>(c10::StorageImpl::use_byte_size_t(), bytes,
+        neuron::allocate_on(index, bytes), neuron::allocator(), /*resizable=*/true);
+    auto t = c10::make_intrusive<c10::TensorImpl>(std::move(storage), neuron::kKeys, type);
+    if (strides) {
+      t->set_sizes_and_strides(size, stride);
+    } else {
+      t->set_sizes_contiguous(size);
+    }
+    neuron::describe(*out, t.get());
+    t.release();
+    return NC_OK;
+  } catch (...) {
+    neuron::stash();
+    return NC_RETHROW;
+  }
+}
+
+extern "C" void nshim_drop(void* impl) { neuron::adopt(impl); }
+
+extern "C" int nshim_resize(void* frame, uint32_t arg, int32_t elem, const int64_t* sizes, int32_t ndim, NTensor* out) {
+  try {
+    const auto& v = static_cast<neuron::Frame*>(frame)->arguments()[arg];
+    const at::Tensor t = elem >= 0 ? v.toListRef()[elem].toTensor() : v.toTensor();
+    if (at::native::resize_output_check(t, {sizes, static_cast<size_t>(ndim)})) {
+      neuron::resize(t, {sizes, static_cast<size_t>(ndim)}, std::nullopt);
+    }
+    neuron::describe(*out, t.unsafeGetTensorImpl());
+    return NC_OK;
+  } catch (...) {
+    neuron::stash();
+    return NC_RETHROW;
+  }
+}
