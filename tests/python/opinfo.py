@@ -109,7 +109,7 @@ def compare(got, want, name, dtype, exact=lambda: None):
         try:
             torch.testing.assert_close(g, w, equal_nan=True, **tolerance(name, dtype, w.dtype))
         except AssertionError:
-            best = exact() if dtype in (torch.float16, torch.bfloat16) else None
+            best = exact() if w.dtype in (torch.float16, torch.bfloat16) else None
             if best is None or not as_near(g, w, best[nth]):
                 raise
 
