@@ -106,6 +106,7 @@ class Scratch {
 
 // ---- call.cpp ----
 struct Returns {
+  NRet room[NRN_ROOM];
   const NRet* data = nullptr;
   uint32_t count = 0;
 };

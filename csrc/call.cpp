@@ -42,7 +42,7 @@ const char* call_core(Frame& frame, const NArg* described, const CommonDevice& c
     refuse_overlap(o, described);
   }
   const auto count = static_cast<uint32_t>(o.arguments.size());
-  const int code = nrn_call(o.id, &frame, described, count, &returns.data, &returns.count);
+  const int code = nrn_call(o.id, &frame, described, count, returns.room, &returns.data, &returns.count);
   if (C10_LIKELY(code == NC_OK)) {
     return nullptr;
   }

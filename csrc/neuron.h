@@ -83,7 +83,9 @@ const char* nrn_row_name(uint32_t row);
 // variant: 0 the row itself, 1 in-place, 2 out=. Returns the op id to pass to nrn_call.
 uint32_t nrn_declare(uint32_t row, int variant, const NSchema* schema);
 // Calls an operator. `frame` is the shim's own and is handed back to the callbacks below.
-int nrn_call(uint32_t op, void* frame, const NArg* args, uint32_t nargs, const NRet** rets, uint32_t* nrets);
+// Returns go to `room`, or, when they are more than NRN_ROOM, to memory that is valid until the thread's next call.
+enum { NRN_ROOM = 8 };
+int nrn_call(uint32_t op, void* frame, const NArg* args, uint32_t nargs, NRet* room, const NRet** rets, uint32_t* nrets);
 
 // Callbacks during nrn_call, implemented by the shim. Non-zero: an exception is stashed (return NC_RETHROW).
 typedef struct { uint8_t dtype; int32_t ndim; const int64_t* sizes; const int64_t* strides; } NMeta;

@@ -204,6 +204,9 @@ pub unsafe extern "C" fn nrn_declare(row: u32, variant: c_int, schema: *const NS
     tnrs_dispatch::declare(row as usize, variant, schema)
 }
 
+/// Returns that fit into the caller's room, `NRN_ROOM` of csrc/neuron.h.
+const ROOM: usize = 8;
+
 thread_local! {
     static RETS: RefCell<Vec<RawRet>> = const { RefCell::new(Vec::new()) };
 }
@@ -211,29 +214,37 @@ thread_local! {
 /// Calls an operator.
 ///
 /// # Safety
-/// `args` holds `nargs` arguments whose addresses and lengths are valid for the call; `frame` is the shim's. The
-/// returns are valid until the next call on this thread.
+/// `args` holds `nargs` arguments whose addresses and lengths are valid for the call; `frame` is the shim's; `room` has
+/// space for [`ROOM`] returns. The returns are there, or, when they are more, valid until the next call on this thread.
 #[no_mangle]
 pub unsafe extern "C" fn nrn_call(
     op: u32,
     frame: *mut c_void,
     args: *const RawArg,
     nargs: u32,
+    room: *mut RawRet,
     rets: *mut *const RawRet,
     nrets: *mut u32,
 ) -> c_int {
     guard(|| {
         // SAFETY: the caller's promise.
         let result = unsafe { tnrs_dispatch::call(op, slice(args, nargs as usize), &mut Shim { frame })? };
-        RETS.with_borrow_mut(|buffer| {
-            buffer.clear();
-            buffer.extend_from_slice(&result);
-            // SAFETY: the caller lends both addresses; the buffer lives in the thread until the next call.
-            unsafe {
-                *rets = buffer.as_ptr();
-                *nrets = buffer.len() as u32;
+        // SAFETY: the caller lends the addresses; the thread's buffer lives until its next call.
+        unsafe {
+            *nrets = result.len() as u32;
+            if result.len() <= ROOM {
+                for (i, ret) in result.iter().enumerate() {
+                    room.add(i).write(*ret);
+                }
+                *rets = room;
+            } else {
+                *rets = RETS.with_borrow_mut(|buffer| {
+                    buffer.clear();
+                    buffer.extend_from_slice(&result);
+                    buffer.as_ptr()
+                });
             }
-        });
+        }
         Ok::<_, Error>(Code::Ok)
     })
 }

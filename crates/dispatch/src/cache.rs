@@ -24,16 +24,28 @@ static SHARED: Mutex<Option<HashMap<u64, Vec<Arc<Slot>>>>> = Mutex::new(None);
 
 struct Local {
     epoch: u64,
-    slots: Vec<Option<Arc<Slot>>>,
+    slots: Box<[Option<Arc<Slot>>]>,
 }
 
 thread_local! {
-    static LOCAL: RefCell<Local> = RefCell::new(Local { epoch: 0, slots: vec![None; LOCAL_SLOTS] });
+    static LOCAL: RefCell<Local> = RefCell::new(Local { epoch: 0, slots: vec![None; LOCAL_SLOTS].into() });
 }
 
-/// The slot of a key, if remembered. To be given back with [`put`].
+/// A thread's place for a slot. The table never moves, so the place of this thread stays valid while the thread runs.
+pub(crate) struct Place(*mut Option<Arc<Slot>>);
+
+impl Place {
+    /// Keeps a slot at hand for the thread's next call.
+    #[inline]
+    pub fn put(self, slot: Arc<Slot>) {
+        // SAFETY: the place is in this thread's table (`Place` is not `Send`), of which no reference is held here.
+        unsafe { *self.0 = Some(slot) };
+    }
+}
+
+/// The slot of a key, if remembered, and the place to give it back to.
 #[inline]
-pub(crate) fn take(hash: u64, key: &[u64]) -> Option<Arc<Slot>> {
+pub(crate) fn take(hash: u64, key: &[u64]) -> (Place, Option<Arc<Slot>>) {
     let index = hash as usize % LOCAL_SLOTS;
     LOCAL.with_borrow_mut(|local| {
         let epoch = EPOCH.load(Ordering::Relaxed);
@@ -41,18 +53,13 @@ pub(crate) fn take(hash: u64, key: &[u64]) -> Option<Arc<Slot>> {
             local.slots.fill(None);
             local.epoch = epoch;
         }
-        match &local.slots[index] {
-            Some(slot) if slot.hash == hash && *slot.key == *key => local.slots[index].take(),
+        let place = &mut local.slots[index];
+        let slot = match place {
+            Some(slot) if slot.hash == hash && *slot.key == *key => place.take(),
             _ => shared_get(hash, key),
-        }
+        };
+        (Place(place), slot)
     })
-}
-
-/// Keeps a slot at hand for the thread's next call.
-#[inline]
-pub(crate) fn put(slot: Arc<Slot>) {
-    let index = slot.hash as usize % LOCAL_SLOTS;
-    LOCAL.with_borrow_mut(|local| local.slots[index] = Some(slot));
 }
 
 #[cold]
@@ -113,10 +120,10 @@ mod tests {
             insert(slot(k));
         }
         assert!(cache_len() <= SHARED_LIMIT / 2 + 2);
-        assert!(take(0, &[0]).is_none());
-        assert!(take(SHARED_LIMIT as u64, &[SHARED_LIMIT as u64]).is_some());
+        assert!(take(0, &[0]).1.is_none());
+        assert!(take(SHARED_LIMIT as u64, &[SHARED_LIMIT as u64]).1.is_some());
         clear_cache();
         assert_eq!(cache_len(), 0);
-        assert!(take(SHARED_LIMIT as u64, &[SHARED_LIMIT as u64]).is_none());
+        assert!(take(SHARED_LIMIT as u64, &[SHARED_LIMIT as u64]).1.is_none());
     }
 }

@@ -43,7 +43,8 @@ pub(crate) unsafe fn run(
     let mut key = Key::new();
     key::build(op, args, &mut key);
     let hash = key::hash(&key);
-    let slot = match cache::take(hash, &key) {
+    let (place, slot) = cache::take(hash, &key);
+    let slot = match slot {
         Some(slot) => slot,
         None => cache::insert(compile(op, args, &key, hash, host)?),
     };
@@ -52,7 +53,7 @@ pub(crate) unsafe fn run(
         Ok(entry) => unsafe { launch(op, entry, args, host) },
         Err(reason) => Err(CallError::Unsupported(reason.clone())),
     };
-    cache::put(slot);
+    place.put(slot);
     result
 }
 
@@ -133,7 +134,7 @@ unsafe fn submit(
         });
     }
     let runtime = Runtime::get();
-    let device = usize::try_from(entry.device).unwrap_or(0);
+    let device = usize::try_from(entry.device).unwrap_or_else(|_| tnrs_runtime::current_device());
     let stream = tnrs_runtime::current_stream(device);
     // Freed right after the launch: reuse is in stream order, so the program is done with it before anyone else.
     let workspace = match entry.workspace {

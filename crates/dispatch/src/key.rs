@@ -14,6 +14,7 @@ use crate::raw::{RawArg, RawTensor, Tag};
 pub(crate) type Key = SmallVec<[u64; 64]>;
 
 /// Builds the key of a call.
+#[inline]
 pub(crate) fn build(op: &OpState, args: &[RawArg], key: &mut Key) {
     key.push(u64::from(op.id));
     for (arg, policy) in args.iter().zip(&op.policies) {
@@ -25,6 +26,7 @@ pub(crate) fn build(op: &OpState, args: &[RawArg], key: &mut Key) {
 }
 
 /// A 64-bit hash of the words: multiply and fold, as fast as the words can be read.
+#[inline]
 pub(crate) fn hash(words: &[u64]) -> u64 {
     let mut h = 0x9e37_79b9_7f4a_7c15u64;
     for &w in words {
@@ -34,6 +36,7 @@ pub(crate) fn hash(words: &[u64]) -> u64 {
     h ^ (h >> 29)
 }
 
+#[inline]
 fn push_arg(arg: &RawArg, policy: Policy, key: &mut Key) {
     let head = u64::from(arg.tag) | (u64::from(arg.len) << 8);
     match arg.tag() {
@@ -71,6 +74,7 @@ fn push_arg(arg: &RawArg, policy: Policy, key: &mut Key) {
     }
 }
 
+#[inline]
 fn push_tensor(t: &RawTensor, key: &mut Key) {
     if t.handle.is_null() {
         key.push(0xff);
@@ -83,15 +87,16 @@ fn push_tensor(t: &RawTensor, key: &mut Key) {
             | (u64::from(t.flags) << 32)
             | ((t.ndim as u64) << 40),
     );
-    key.extend_from_slice(as_words(t.sizes()));
-    key.extend_from_slice(as_words(t.strides()));
+    // A few words each: a loop beats a call of memcpy.
+    for &d in t.sizes() {
+        key.push(d as u64);
+    }
+    for &s in t.strides() {
+        key.push(s as u64);
+    }
 }
 
-fn as_words(v: &[i64]) -> &[u64] {
-    // SAFETY: i64 and u64 have the same size and alignment, and every bit pattern is valid for both.
-    unsafe { std::slice::from_raw_parts(v.as_ptr().cast(), v.len()) }
-}
-
+#[inline]
 fn push_number(s: Scalar, policy: Policy, key: &mut Key) {
     let class = 0x40 | s.class() as u64;
     let by_value = match policy {

@@ -89,27 +89,18 @@ pub struct Outcome {
 
 impl From<Value> for Outcome {
     fn from(v: Value) -> Self {
-        Outcome {
-            rets: vec![Ret::Tensor(v)],
-            writes: Vec::new(),
-        }
+        Outcome { rets: vec![Ret::Tensor(v)], writes: Vec::new() }
     }
 }
 
 impl Outcome {
     /// Several tensor returns.
     pub fn tensors(values: &[Value]) -> Self {
-        Outcome {
-            rets: values.iter().map(|&v| Ret::Tensor(v)).collect(),
-            writes: Vec::new(),
-        }
+        Outcome { rets: values.iter().map(|&v| Ret::Tensor(v)).collect(), writes: Vec::new() }
     }
     /// Only writes.
     pub fn writes(writes: Vec<(usize, usize, Value)>) -> Self {
-        Outcome {
-            rets: Vec::new(),
-            writes,
-        }
+        Outcome { rets: Vec::new(), writes }
     }
 }
 
@@ -158,29 +149,18 @@ impl Ctx {
     }
 
     /// Declares a parameter for a tensor argument.
-    pub fn tensor_param(
-        &mut self,
-        arg: usize,
-        elem: usize,
-        ty: TensorType,
-        wrapped: bool,
-    ) -> Tensor {
+    pub fn tensor_param(&mut self, arg: usize, elem: usize, ty: TensorType, wrapped: bool) -> Tensor {
         self.sources.push(Source::Tensor(arg, elem));
-        Tensor {
-            value: self.b.param(ty.clone()),
-            ty,
-            wrapped,
-        }
+        Tensor { value: self.b.param(ty.clone()), ty, wrapped }
     }
 
     /// The tensor at a position; an error if absent.
     pub fn tensor(&self, i: usize) -> Result<Tensor, LowerError> {
         match self.args.get(i) {
             Some(Arg::Tensor(t)) => Ok(t.clone()),
-            other => Err(LowerError::runtime(format!(
-                "{}: argument {i} must be a tensor, got {other:?}",
-                self.op
-            ))),
+            other => {
+                Err(LowerError::runtime(format!("{}: argument {i} must be a tensor, got {other:?}", self.op)))
+            }
         }
     }
     /// The tensor at a position, if present.
@@ -212,10 +192,9 @@ impl Ctx {
         match self.args.get(i) {
             Some(Arg::Int(v)) => Ok(*v),
             Some(Arg::Bool(v)) => Ok(i64::from(*v)),
-            other => Err(LowerError::runtime(format!(
-                "{}: argument {i} must be an int, got {other:?}",
-                self.op
-            ))),
+            other => {
+                Err(LowerError::runtime(format!("{}: argument {i} must be an int, got {other:?}", self.op)))
+            }
         }
     }
     /// An optional integer argument.
@@ -257,10 +236,9 @@ impl Ctx {
     pub fn scalar_arg(&self, i: usize) -> Result<ScalarArg, LowerError> {
         match self.args.get(i) {
             Some(Arg::Scalar(s)) => Ok(*s),
-            other => Err(LowerError::runtime(format!(
-                "{}: argument {i} must be a number, got {other:?}",
-                self.op
-            ))),
+            other => {
+                Err(LowerError::runtime(format!("{}: argument {i} must be a number, got {other:?}", self.op)))
+            }
         }
     }
     /// The numeric argument at a position as a rank-0 value of `dtype`: a constant when it is in the key, a run-time
@@ -282,12 +260,7 @@ impl Ctx {
         }
     }
     /// As [`Ctx::scalar`], for element `elem` of a list argument (0 for a plain argument).
-    pub fn scalar_value(
-        &mut self,
-        s: ScalarArg,
-        elem: usize,
-        dtype: DType,
-    ) -> Result<Value, LowerError> {
+    pub fn scalar_value(&mut self, s: ScalarArg, elem: usize, dtype: DType) -> Result<Value, LowerError> {
         if let Some(v) = s.known {
             return self.number(v, dtype);
         }
@@ -299,9 +272,7 @@ impl Ctx {
     }
     /// A rank-0 constant.
     pub fn number(&mut self, v: Scalar, dtype: DType) -> Result<Value, LowerError> {
-        Ok(self
-            .b
-            .constant(Literal::Splat(TensorType::new(dtype, &[]), v))?)
+        Ok(self.b.constant(Literal::Splat(TensorType::new(dtype, &[]), v))?)
     }
     /// Seed and offset of the call's generator (u64 scalars), reserving `count` random u32 words for this run.
     /// Call once per rule.
@@ -323,9 +294,6 @@ impl Ctx {
     }
     /// Expected type of result `i`, or an error when the row infers by rule.
     pub fn out(&self, i: usize) -> Result<TensorType, LowerError> {
-        self.outs
-            .get(i)
-            .cloned()
-            .ok_or_else(|| LowerError::unsupported(format!("no type for result {i}")))
+        self.outs.get(i).cloned().ok_or_else(|| LowerError::unsupported(format!("no type for result {i}")))
     }
 }

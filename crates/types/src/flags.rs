@@ -37,17 +37,13 @@ impl Flag {
 
     /// Whether the variable reads as true (`1`, `true`, `yes`, `on`).
     pub fn is_on(&self) -> bool {
-        self.get()
-            .is_some_and(|v| matches!(v.to_ascii_lowercase().as_str(), "1" | "true" | "yes" | "on"))
+        self.get().is_some_and(|v| matches!(v.to_ascii_lowercase().as_str(), "1" | "true" | "yes" | "on"))
     }
 }
 
 /// Parses a byte count with an optional K, M, G or T suffix (powers of 1024), such as `512M` or `1.5G`.
 pub fn parse_bytes(text: &str) -> Option<u64> {
-    let t = text
-        .trim()
-        .trim_end_matches(['b', 'B'])
-        .trim_end_matches(['i', 'I']);
+    let t = text.trim().trim_end_matches(['b', 'B']).trim_end_matches(['i', 'I']);
     let (number, shift) = match t.chars().last()?.to_ascii_uppercase() {
         'K' => (&t[..t.len() - 1], 10),
         'M' => (&t[..t.len() - 1], 20),

@@ -2,10 +2,7 @@
 
 /// Elementwise functions of one operand. Names are StableHLO's, or CHLO's where StableHLO has none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[allow(
-    missing_docs,
-    reason = "each variant is the StableHLO or CHLO op of the same name"
-)]
+#[allow(missing_docs, reason = "each variant is the StableHLO or CHLO op of the same name")]
 pub enum UnaryKind {
     Abs,
     Cbrt,
@@ -54,10 +51,7 @@ pub enum UnaryKind {
 
 /// Elementwise functions of two operands of equal type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[allow(
-    missing_docs,
-    reason = "each variant is the StableHLO op of the same name"
-)]
+#[allow(missing_docs, reason = "each variant is the StableHLO op of the same name")]
 pub enum BinaryKind {
     Add,
     And,
@@ -91,10 +85,7 @@ pub enum CompareDir {
 
 /// The body of a `reduce`, with its neutral element: 0, 1, -inf (or the least integer), +inf, true, false, 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[allow(
-    missing_docs,
-    reason = "named after the StableHLO op in the reduction body"
-)]
+#[allow(missing_docs, reason = "named after the StableHLO op in the reduction body")]
 pub enum ReduceKind {
     Add,
     Multiply,
@@ -107,10 +98,7 @@ pub enum ReduceKind {
 
 /// The body of a `scatter`: how an update meets the element. `Set` with repeated indices keeps the last update.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[allow(
-    missing_docs,
-    reason = "named after the StableHLO op in the scatter body"
-)]
+#[allow(missing_docs, reason = "named after the StableHLO op in the scatter body")]
 pub enum ScatterKind {
     Set,
     Add,

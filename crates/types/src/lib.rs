@@ -31,18 +31,15 @@ pub fn contiguous_strides(dims: &[i64]) -> Dims {
 /// Whether `strides` lays `dims` out densely in row-major order; strides of size-1 dims do not matter.
 pub fn is_contiguous(dims: &[i64], strides: &[i64]) -> bool {
     let mut expected = 1;
+    let mut dense = true;
     for (&d, &s) in dims.iter().zip(strides).rev() {
         if d == 0 {
             return true;
         }
-        if d != 1 {
-            if s != expected {
-                return false;
-            }
-            expected *= d;
-        }
+        dense &= d == 1 || s == expected;
+        expected *= d;
     }
-    true
+    dense
 }
 
 #[cfg(test)]
