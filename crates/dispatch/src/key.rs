@@ -25,15 +25,18 @@ pub(crate) fn build(op: &OpState, args: &[RawArg], key: &mut Key) {
     }
 }
 
-/// A 64-bit hash of the words: multiply and fold, as fast as the words can be read.
+/// A 64-bit hash of the words: each times an odd number of its place, summed, so that the products do not wait for each
+/// other, then mixed.
 #[inline]
 pub(crate) fn hash(words: &[u64]) -> u64 {
-    let mut h = 0x9e37_79b9_7f4a_7c15u64;
+    const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
+    let (mut sum, mut factor) = (words.len() as u64, STEP | 1);
     for &w in words {
-        let m = u128::from(h ^ w) * u128::from(0xa076_1d64_78bd_642f_u64);
-        h = (m as u64) ^ ((m >> 64) as u64) ^ w.rotate_left(23);
+        sum = sum.wrapping_add((w ^ (w >> 32)).wrapping_mul(factor));
+        factor = factor.wrapping_add(STEP << 1);
     }
-    h ^ (h >> 29)
+    let mixed = (sum ^ (sum >> 32)).wrapping_mul(0xa076_1d64_78bd_642f);
+    mixed ^ (mixed >> 29)
 }
 
 #[inline]
@@ -88,12 +91,9 @@ fn push_tensor(t: &RawTensor, key: &mut Key) {
             | ((t.ndim as u64) << 40),
     );
     // A few words each: a loop beats a call of memcpy.
-    for &d in t.sizes() {
-        key.push(d as u64);
-    }
-    for &s in t.strides() {
-        key.push(s as u64);
-    }
+    key.reserve(2 * t.ndim as usize);
+    key.extend(t.sizes().iter().map(|&d| d as u64));
+    key.extend(t.strides().iter().map(|&s| s as u64));
 }
 
 #[inline]

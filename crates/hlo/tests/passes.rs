@@ -274,7 +274,7 @@ fn inline_composites_replaces_those_that_are_not_kept() {
         "%x: f32[2]",
         "%0 = composite.silu %x : f32[2] %1 = composite.softmax %0 {dim=0, log=false} : f32[2] return %1",
     );
-    let inlined = inline_composites(&func, &|c| c.name() == "softmax");
+    let inlined = inline_composites(&func, &|_, _, c| c.name() == "softmax").unwrap();
     verify(&inlined).expect("inlining keeps functions valid");
     let wanted = function(
         "%x: f32[2]",
@@ -291,7 +291,8 @@ fn inline_composites_reaches_those_inside_a_decomposition() {
         "%0, %1 = composite.sdpa %q, %q, %q, %s, %o {scale=1.0, causal=false, bias=false, dropout=0.5} : f32[1,1,2,2], f32[1,1,2] \
          return %0, %1",
     );
-    let inlined = inline_composites(&func, &|_| false);
+    let inlined = inline_composites(&func, &|_, _, _| false).unwrap();
     assert!(!print(&inlined).contains("composite"));
-    assert!(print(&inline_composites(&func, &|c| c.name() == "philox")).contains("composite.philox"));
+    assert!(print(&inline_composites(&func, &|_, _, c| c.name() == "philox").unwrap())
+        .contains("composite.philox"));
 }

@@ -3,9 +3,9 @@
 use std::mem::MaybeUninit;
 use std::sync::Arc;
 
-use smallvec::SmallVec;
 use tnrs_hal::{Arg, Executable, Fault};
-use tnrs_hlo::{Builder, Func, Instr, Op, TensorType, Value};
+use tnrs_hlo::passes::inline_composites;
+use tnrs_hlo::{Func, Op};
 
 use crate::plan::{self, BufKind, Outline};
 use crate::step::Cx;
@@ -27,46 +27,16 @@ struct Plan {
 /// Errors name the operation and the types that no kernel computes, or what in `spec` does not fit the function.
 pub fn compile(f: &Func, spec: &CompileSpec) -> Result<Arc<dyn Executable>, CompileError> {
     check(f, spec)?;
-    let mut inlined = None;
-    let f = loop {
-        let g = inlined.as_ref().unwrap_or(f);
-        if !g.instrs.iter().any(|i| decomposes(g, i)) {
-            break g;
-        }
-        inlined = Some(inline(g)?);
+    let inlined;
+    let f = if f.instrs.iter().any(|i| matches!(&i.op, Op::Composite(c) if !plan::has_kernel(f, i, c))) {
+        inlined = inline_composites(f, &plan::has_kernel)?;
+        &inlined
+    } else {
+        f
     };
     let outline = plan::plan(f, spec)?;
     let cost = outline.steps.iter().map(|s| s.cost_ns()).sum::<u64>() + 20;
     Ok(Arc::new(Plan { name: f.name.as_str().into(), outline, params: f.params.len(), cost }))
-}
-
-fn decomposes(f: &Func, instr: &Instr) -> bool {
-    match &instr.op {
-        Op::Composite(c) => !plan::has_kernel(f, instr, c),
-        _ => false,
-    }
-}
-
-/// The function with every composite that has no kernel replaced by its definition.
-fn inline(f: &Func) -> Result<Func, CompileError> {
-    let mut b = Builder::new(&f.name);
-    let mut map = vec![Value(u32::MAX); f.types.len()];
-    for &p in &f.params {
-        map[p.index()] = b.param(f.ty(p).clone());
-    }
-    for instr in &f.instrs {
-        let operands: SmallVec<[Value; 8]> = instr.operands.iter().map(|v| map[v.index()]).collect();
-        let types: SmallVec<[TensorType; 4]> = instr.results.iter().map(|&r| f.ty(r).clone()).collect();
-        let results = match &instr.op {
-            Op::Composite(c) if decomposes(f, instr) => c.decompose(&mut b, &operands, &types)?,
-            op => b.push(op.clone(), &operands, &types),
-        };
-        for (&r, v) in instr.results.iter().zip(results) {
-            map[r.index()] = v;
-        }
-    }
-    let results: Vec<Value> = f.results.iter().map(|v| map[v.index()]).collect();
-    Ok(b.finish(&results))
 }
 
 /// Checks that `spec` speaks about the parameters and results that the function has.
