@@ -69,6 +69,9 @@ def disagreement(found, wanted, dtype):
         return None if np.array_equal(found, wanted) else "values differ"
     wide = np.complex128 if np.iscomplexobj(wanted) else np.float64
     f, w = found.astype(wide), wanted.astype(wide)
+    if dtype == "f8E4M3FN":
+        # The type has no infinity: where arithmetic leaves its range, XLA gives NaN, PyTorch and the interpreter 448.
+        w = np.where(np.isnan(f) & (np.abs(w) == 448), f, w)
     for part in (np.real, np.imag):
         a, b = part(f), part(w)
         if not np.array_equal(np.isnan(a), np.isnan(b)):
