@@ -1,12 +1,12 @@
 //! The executable cache: a small direct-mapped table per thread before one shared map.
 //!
 //! 1. A slot is immutable once inserted, apart from its time stamp.
-//! 2. A thread's table holds clones of shared slots; a hit there takes no lock and, because the clone is lent to the call
-//!    and given back, changes no reference count. A nested call of the same key (an allocation may run Python) finds the
-//!    place empty and asks the shared map.
-//! 3. The shared map is bounded. Past the bound the least recently used half is dropped; threads may keep dropped
+//! 2. A thread keeps the slot of each operator's last call. It is lent to the call and given back, so that a hit takes no
+//!    lock and changes no reference count. A nested call (an allocation may run Python) finds the place empty and goes on.
+//! 3. Behind it, a thread's table holds clones of shared slots by hash; a hit there takes no lock.
+//! 4. The shared map is bounded. Past the bound the least recently used half is dropped; threads may keep dropped
 //!    slots alive in their tables until they are overwritten.
-//! 4. `clear_cache` advances the epoch, which empties each thread's table at its next lookup.
+//! 5. `clear_cache` advances the epoch, which empties each thread's table at its next lookup.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -14,6 +14,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use crate::entry::Slot;
+use crate::ops::CAPACITY;
 
 const LOCAL_SLOTS: usize = 2048;
 const SHARED_LIMIT: usize = 16_384;
@@ -24,18 +25,25 @@ static SHARED: Mutex<Option<HashMap<u64, Vec<Arc<Slot>>>>> = Mutex::new(None);
 
 struct Local {
     epoch: u64,
+    /// By operator.
+    last: Box<[Option<Arc<Slot>>]>,
+    /// By hash.
     slots: Box<[Option<Arc<Slot>>]>,
 }
 
 thread_local! {
-    static LOCAL: RefCell<Local> = RefCell::new(Local { epoch: 0, slots: vec![None; LOCAL_SLOTS].into() });
+    static LOCAL: RefCell<Local> = RefCell::new(Local {
+        epoch: 0,
+        last: vec![None; CAPACITY].into(),
+        slots: vec![None; LOCAL_SLOTS].into(),
+    });
 }
 
-/// A thread's place for a slot. The table never moves, so the place of this thread stays valid while the thread runs.
+/// A thread's place for an operator's last slot. The table never moves, so the place stays valid while the thread runs.
 pub(crate) struct Place(*mut Option<Arc<Slot>>);
 
 impl Place {
-    /// Keeps a slot at hand for the thread's next call.
+    /// Keeps a slot at hand for the operator's next call on this thread.
     #[inline]
     pub fn put(self, slot: Arc<Slot>) {
         // SAFETY: the place is in this thread's table (`Place` is not `Send`), of which no reference is held here.
@@ -43,22 +51,31 @@ impl Place {
     }
 }
 
-/// The slot of a key, if remembered, and the place to give it back to.
+/// The slot of an operator's last call on this thread, and the place to give the call's slot to.
 #[inline]
-pub(crate) fn take(hash: u64, key: &[u64]) -> (Place, Option<Arc<Slot>>) {
-    let index = hash as usize % LOCAL_SLOTS;
+pub(crate) fn last(op: u32) -> (Place, Option<Arc<Slot>>) {
     LOCAL.with_borrow_mut(|local| {
         let epoch = EPOCH.load(Ordering::Relaxed);
         if local.epoch != epoch {
+            local.last.fill(None);
             local.slots.fill(None);
             local.epoch = epoch;
         }
-        let place = &mut local.slots[index];
-        let slot = match place {
-            Some(slot) if slot.hash == hash && *slot.key == *key => place.take(),
-            _ => shared_get(hash, key),
-        };
+        let place = &mut local.last[op as usize];
+        let slot = place.take();
         (Place(place), slot)
+    })
+}
+
+/// The slot of a key, if remembered.
+pub(crate) fn get(hash: u64, key: &[u64]) -> Option<Arc<Slot>> {
+    LOCAL.with_borrow_mut(|local| {
+        let place = &mut local.slots[hash as usize % LOCAL_SLOTS];
+        match place {
+            Some(slot) if slot.hash == hash && *slot.key == *key => {}
+            _ => *place = Some(shared_get(hash, key)?),
+        }
+        place.clone()
     })
 }
 
@@ -120,10 +137,11 @@ mod tests {
             insert(slot(k));
         }
         assert!(cache_len() <= SHARED_LIMIT / 2 + 2);
-        assert!(take(0, &[0]).1.is_none());
-        assert!(take(SHARED_LIMIT as u64, &[SHARED_LIMIT as u64]).1.is_some());
+        assert!(get(0, &[0]).is_none());
+        assert!(get(SHARED_LIMIT as u64, &[SHARED_LIMIT as u64]).is_some());
         clear_cache();
+        assert!(last(0).1.is_none());
         assert_eq!(cache_len(), 0);
-        assert!(take(SHARED_LIMIT as u64, &[SHARED_LIMIT as u64]).1.is_none());
+        assert!(get(SHARED_LIMIT as u64, &[SHARED_LIMIT as u64]).is_none());
     }
 }

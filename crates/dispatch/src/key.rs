@@ -13,16 +13,54 @@ use crate::raw::{RawArg, RawTensor, Tag};
 /// The words of a key; those of nearly every call fit on the stack.
 pub(crate) type Key = SmallVec<[u64; 64]>;
 
+/// Where the words of a key go: into a key, or against one.
+trait Sink {
+    /// Takes a word; false ends the walk.
+    fn word(&mut self, w: u64) -> bool;
+}
+
+impl Sink for Key {
+    #[inline]
+    fn word(&mut self, w: u64) -> bool {
+        self.push(w);
+        true
+    }
+}
+
+/// The words of a key not met so far.
+struct Rest<'a>(&'a [u64]);
+
+impl Sink for Rest<'_> {
+    #[inline]
+    fn word(&mut self, w: u64) -> bool {
+        match self.0.split_first() {
+            Some((&first, rest)) if first == w => {
+                self.0 = rest;
+                true
+            }
+            _ => false,
+        }
+    }
+}
+
 /// Builds the key of a call.
 #[inline]
 pub(crate) fn build(op: &OpState, args: &[RawArg], key: &mut Key) {
-    key.push(u64::from(op.id));
-    for (arg, policy) in args.iter().zip(&op.policies) {
-        push_arg(arg, *policy, key);
-    }
-    if op.has_writes {
-        key.push(overlaps(op, args));
-    }
+    walk(op, args, key);
+}
+
+/// Whether a call has this key.
+#[inline]
+pub(crate) fn matches(op: &OpState, args: &[RawArg], key: &[u64]) -> bool {
+    let mut rest = Rest(key);
+    walk(op, args, &mut rest) && rest.0.is_empty()
+}
+
+#[inline]
+fn walk(op: &OpState, args: &[RawArg], to: &mut impl Sink) -> bool {
+    to.word(u64::from(op.id))
+        && args.iter().zip(&op.policies).all(|(arg, policy)| walk_arg(arg, *policy, to))
+        && (!op.has_writes || to.word(overlaps(op, args)))
 }
 
 /// A 64-bit hash of the words: each times an odd number of its place, summed, so that the products do not wait for each
@@ -40,64 +78,44 @@ pub(crate) fn hash(words: &[u64]) -> u64 {
 }
 
 #[inline]
-fn push_arg(arg: &RawArg, policy: Policy, key: &mut Key) {
+fn walk_arg(arg: &RawArg, policy: Policy, to: &mut impl Sink) -> bool {
     let head = u64::from(arg.tag) | (u64::from(arg.len) << 8);
     match arg.tag() {
-        Tag::Tensor => push_tensor(&arg.tensors()[0], key),
-        Tag::TensorList => {
-            key.push(head);
-            for t in arg.tensors() {
-                push_tensor(t, key);
-            }
-        }
-        Tag::Bool | Tag::Int | Tag::Float | Tag::Complex => push_number(arg.scalar(), policy, key),
-        Tag::IntList => {
-            key.push(head);
-            key.extend(arg.ints().iter().map(|&v| v as u64));
-        }
-        Tag::FloatList => {
-            key.push(head);
-            key.extend(arg.floats().iter().map(|v| v.to_bits()));
-        }
+        Tag::Tensor => walk_tensor(&arg.tensors()[0], to),
+        Tag::TensorList => to.word(head) && arg.tensors().iter().all(|t| walk_tensor(t, to)),
+        Tag::Bool | Tag::Int | Tag::Float | Tag::Complex => walk_number(arg.scalar(), policy, to),
+        Tag::IntList => to.word(head) && arg.ints().iter().all(|&v| to.word(v as u64)),
+        Tag::FloatList => to.word(head) && arg.floats().iter().all(|v| to.word(v.to_bits())),
         Tag::BoolList | Tag::Str => {
-            key.push(head);
-            for chunk in arg.bytes().chunks(8) {
+            let word = |chunk: &[u8]| {
                 let mut word = [0; 8];
                 word[..chunk.len()].copy_from_slice(chunk);
-                key.push(u64::from_le_bytes(word));
-            }
+                u64::from_le_bytes(word)
+            };
+            to.word(head) && arg.bytes().chunks(8).all(|chunk| to.word(word(chunk)))
         }
-        Tag::ScalarList => {
-            key.push(head);
-            for s in arg.scalars() {
-                push_number(s.get(), policy, key);
-            }
-        }
-        Tag::None | Tag::Generator | Tag::Other => key.push(head),
+        Tag::ScalarList => to.word(head) && arg.scalars().iter().all(|s| walk_number(s.get(), policy, to)),
+        Tag::None | Tag::Generator | Tag::Other => to.word(head),
     }
 }
 
 #[inline]
-fn push_tensor(t: &RawTensor, key: &mut Key) {
+fn walk_tensor(t: &RawTensor, to: &mut impl Sink) -> bool {
     if t.handle.is_null() {
-        key.push(0xff);
-        return;
+        return to.word(0xff);
     }
-    key.push(
+    to.word(
         1 | (u64::from(t.dtype) << 8)
             | (u64::from(t.device_type) << 16)
             | (u64::from(t.device_index as u8) << 24)
             | (u64::from(t.flags) << 32)
             | ((t.ndim as u64) << 40),
-    );
-    // A few words each: a loop beats a call of memcpy.
-    key.reserve(2 * t.ndim as usize);
-    key.extend(t.sizes().iter().map(|&d| d as u64));
-    key.extend(t.strides().iter().map(|&s| s as u64));
+    ) && t.sizes().iter().all(|&d| to.word(d as u64))
+        && t.strides().iter().all(|&s| to.word(s as u64))
 }
 
 #[inline]
-fn push_number(s: Scalar, policy: Policy, key: &mut Key) {
+fn walk_number(s: Scalar, policy: Policy, to: &mut impl Sink) -> bool {
     let class = 0x40 | s.class() as u64;
     let by_value = match policy {
         Policy::Static => true,
@@ -105,17 +123,16 @@ fn push_number(s: Scalar, policy: Policy, key: &mut Key) {
         Policy::Unit => is_unit(s),
     };
     if !by_value {
-        key.push(class);
-        return;
+        return to.word(class);
     }
-    key.push(class | 0x80);
-    match s {
-        Scalar::Bool(b) => key.push(u64::from(b)),
-        Scalar::Int(i) => key.push(i as u64),
-        Scalar::UInt(u) => key.push(u),
-        Scalar::Float(f) => key.push(f.to_bits()),
-        Scalar::Complex(re, im) => key.extend([re.to_bits(), im.to_bits()]),
-    }
+    to.word(class | 0x80)
+        && match s {
+            Scalar::Bool(b) => to.word(u64::from(b)),
+            Scalar::Int(i) => to.word(i as u64),
+            Scalar::UInt(u) => to.word(u),
+            Scalar::Float(f) => to.word(f.to_bits()),
+            Scalar::Complex(re, im) => to.word(re.to_bits()) && to.word(im.to_bits()),
+        }
 }
 
 /// Whether a number with policy `Unit` is static.
@@ -175,7 +192,8 @@ mod tests {
     fn numbers_enter_by_policy() {
         let words = |s, p| {
             let mut k = Key::new();
-            push_number(s, p, &mut k);
+            assert!(walk_number(s, p, &mut k));
+            assert!(walk_number(s, p, &mut Rest(&k)));
             k
         };
         let (a, b) = (Scalar::Float(0.5), Scalar::Float(0.25));

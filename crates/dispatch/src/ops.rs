@@ -86,7 +86,7 @@ pub(crate) struct OpState {
 }
 
 /// More overloads than the lowering table can yield; the table is a flat array so that a call reads it without a lock.
-const CAPACITY: usize = 8192;
+pub(crate) const CAPACITY: usize = 8192;
 static TABLE: [AtomicPtr<OpState>; CAPACITY] = [const { AtomicPtr::new(std::ptr::null_mut()) }; CAPACITY];
 static COUNT: Mutex<u32> = Mutex::new(0);
 
