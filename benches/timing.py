@@ -41,8 +41,12 @@ def sample(call, sync, inner, clock):
     return (clock() - start) / inner
 
 
-def measure(case, sync, clock):
-    """Builds both sides, warms them up, and times them in turn by `clock`."""
+def measure(case, sync, clock, pause):
+    """Builds both sides, warms them up, and times them in turn by `clock`, `pause` seconds after each other.
+
+    The pause lets OpenMP's workers, which spin for some time after a parallel region, leave the other side's core; calls
+    that are not timed then wake the side's own workers.
+    """
     sides = [(case.build("neuron"), sync), (case.build("cpu"), lambda: None)]
     inners = []
     for call, wait in sides:
@@ -52,5 +56,8 @@ def measure(case, sync, clock):
     started = time.perf_counter()
     while len(times[0]) < 5 or (time.perf_counter() - started < 2 * case.budget and len(times[0]) < 200):
         for side, (call, wait) in enumerate(sides):
+            if pause:
+                time.sleep(pause)
+                sample(call, wait, inners[side], clock)
             times[side].append(sample(call, wait, inners[side], clock))
     return Result(*(statistics.median(t) for t in times), *(min(t) for t in times))
