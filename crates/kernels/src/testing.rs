@@ -259,3 +259,27 @@ impl Bits {
 pub fn isas() -> Vec<Isa> {
     Isa::available()
 }
+
+/// Numbers as elements of a float type, rounded.
+pub fn encode(dtype: DType, x: &[f64]) -> Vec<u8> {
+    x.iter()
+        .flat_map(|&x| match dtype {
+            DType::F64 => x.to_ne_bytes().to_vec(),
+            DType::F32 => (x as f32).to_ne_bytes().to_vec(),
+            DType::F16 => half::f16::from_f64(x).to_ne_bytes().to_vec(),
+            _ => half::bf16::from_f64(x).to_ne_bytes().to_vec(),
+        })
+        .collect()
+}
+
+/// Elements of a float type as numbers.
+pub fn decode(dtype: DType, x: &[u8]) -> Vec<f64> {
+    x.chunks_exact(dtype.size())
+        .map(|b| match dtype {
+            DType::F64 => f64::from_ne_bytes(b.try_into().unwrap()),
+            DType::F32 => f32::from_ne_bytes(b.try_into().unwrap()).into(),
+            DType::F16 => half::f16::from_ne_bytes(b.try_into().unwrap()).into(),
+            _ => half::bf16::from_ne_bytes(b.try_into().unwrap()).into(),
+        })
+        .collect()
+}

@@ -1,7 +1,7 @@
 //! Blocked attention on every instruction set against the f64 definition, and that one's gradients against
 //! differences.
 
-use half::{bf16, f16};
+use crate::testing::{decode, encode};
 use proptest::prelude::*;
 use tnrs_types::DType;
 
@@ -47,28 +47,6 @@ fn random(n: usize, seed: u64) -> Vec<f64> {
             state ^= state >> 7;
             state ^= state << 17;
             (state >> 40) as f64 / (1u64 << 23) as f64 - 1.0
-        })
-        .collect()
-}
-
-fn encode(dtype: DType, x: &[f64]) -> Vec<u8> {
-    x.iter()
-        .flat_map(|&x| match dtype {
-            DType::F64 => x.to_ne_bytes().to_vec(),
-            DType::F32 => (x as f32).to_ne_bytes().to_vec(),
-            DType::F16 => f16::from_f64(x).to_ne_bytes().to_vec(),
-            _ => bf16::from_f64(x).to_ne_bytes().to_vec(),
-        })
-        .collect()
-}
-
-fn decode(dtype: DType, x: &[u8]) -> Vec<f64> {
-    x.chunks_exact(dtype.size())
-        .map(|b| match dtype {
-            DType::F64 => f64::from_ne_bytes(b.try_into().unwrap()),
-            DType::F32 => f32::from_ne_bytes(b.try_into().unwrap()).into(),
-            DType::F16 => f16::from_ne_bytes(b.try_into().unwrap()).into(),
-            _ => bf16::from_ne_bytes(b.try_into().unwrap()).into(),
         })
         .collect()
 }

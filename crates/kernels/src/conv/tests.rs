@@ -1,6 +1,6 @@
 //! Against the definition: every output element is a sum over features and taps.
 
-use half::{bf16, f16};
+use crate::testing::{decode, encode};
 use proptest::prelude::*;
 use tnrs_types::{DType, Dims};
 
@@ -18,28 +18,6 @@ fn tolerance(out: DType) -> f64 {
         DType::F16 => 1e-3,
         _ => 8e-3,
     }
-}
-
-fn encode(dtype: DType, x: &[f64]) -> Vec<u8> {
-    x.iter()
-        .flat_map(|&x| match dtype {
-            DType::F64 => x.to_ne_bytes().to_vec(),
-            DType::F32 => (x as f32).to_ne_bytes().to_vec(),
-            DType::F16 => f16::from_f64(x).to_ne_bytes().to_vec(),
-            _ => bf16::from_f64(x).to_ne_bytes().to_vec(),
-        })
-        .collect()
-}
-
-fn decode(dtype: DType, x: &[u8]) -> Vec<f64> {
-    x.chunks_exact(dtype.size())
-        .map(|b| match dtype {
-            DType::F64 => f64::from_ne_bytes(b.try_into().unwrap()),
-            DType::F32 => f32::from_ne_bytes(b.try_into().unwrap()).into(),
-            DType::F16 => f16::from_ne_bytes(b.try_into().unwrap()).into(),
-            _ => bf16::from_ne_bytes(b.try_into().unwrap()).into(),
-        })
-        .collect()
 }
 
 fn random(dtype: DType, n: usize, seed: u64) -> Vec<f64> {
