@@ -10,13 +10,13 @@ export VIRTUAL_ENV := $(abspath $(VENV))
 # Crates that are tested by cargo; the bridge is a Python module and is tested from Python.
 CRATES := --workspace --exclude tnrs-bridge
 
-.PHONY: demo test build lint rust-test loom python-test xla-test bench clean
+.PHONY: demo test build lint rust-test loom python-test xla-test conformance conformance-slice bench clean
 
 demo: build
 	$(PY) examples/train_gpt.py
 	$(PY) examples/embed_sentences.py
 
-test: lint rust-test loom build xla-test python-test
+test: lint rust-test loom build xla-test python-test conformance-slice
 
 $(VENV)/.installed: requirements.txt
 	test -x $(PY) || $(PYTHON) -m venv $(VENV)
@@ -26,6 +26,10 @@ $(VENV)/.installed: requirements.txt
 
 $(VENV)/.installed-test: requirements-test.txt $(VENV)/.installed
 	$(PY) -m pip install --quiet -r requirements-test.txt
+	touch $@
+
+$(VENV)/.installed-conformance: tests/conformance/requirements.txt $(VENV)/.installed
+	$(PY) -m pip install --quiet -r tests/conformance/requirements.txt
 	touch $@
 
 build: $(VENV)/.installed
@@ -49,6 +53,14 @@ xla-test: $(VENV)/.installed-test
 
 python-test: $(VENV)/.installed-test build
 	TORCH_NEURONX_FALLBACK=error $(PY) -m pytest -q tests/python
+
+# TorchCTS, a public conformance suite, without any fallback to the CPU; writes docs/conformance.md. Continues where it stopped.
+conformance: $(VENV)/.installed-conformance build
+	nice $(PY) tests/conformance/run.py
+
+# Its quickest tests.
+conformance-slice: $(VENV)/.installed-conformance build
+	$(PY) tests/conformance/run.py --fresh --level 1
 
 # Ours against PyTorch's CPU backend, interleaved in one process; prints ratios.
 bench: build
