@@ -174,7 +174,7 @@ bool runs_as_complex64(const c10::OperatorHandle& op, torch::jit::Stack* stack) 
   op.callBoxed(stack);
   for (const auto& [narrow, wide] : written_back) {
     if (narrow.sizes() != wide.sizes()) {
-      resize(narrow, wide.sizes(), std::nullopt);
+      neuron::resize(narrow, wide.sizes(), std::nullopt);
     }
     narrow.copy_(wide);
   }

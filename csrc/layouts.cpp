@@ -87,7 +87,9 @@ void borrow(const Family& f, const char* names) {
   std::istringstream in(names);
   for (std::string name; in >> name;) {
     TORCH_INTERNAL_ASSERT(exists(name, f.from), "PyTorch has no kernel for ", name, " under ", f.from);
-    f.library.impl(name.c_str(), f.kernel());
+    if (!exists(name, DispatchKey::PrivateUse1) || f.from != DispatchKey::CPU) {
+      f.library.impl(name.c_str(), f.kernel());
+    }
   }
 }
 
