@@ -96,16 +96,11 @@ at::Tensor encoder_layer(const at::Tensor& src, int64_t embed_dim, int64_t heads
   return norm_2(x.add(feed_forward(x)));
 }
 
-// nn.TransformerEncoder asks whether padding is only at the end, to pack the batch into a nested tensor. There are no
-// nested tensors on the device, so it keeps the padding.
-bool never_packed(const at::Tensor&, const at::Tensor&) { return false; }
-
 } // namespace
 
 void register_composites(torch::Library& m) {
   m.impl("_native_multi_head_attention", multi_head_attention);
   m.impl("_transformer_encoder_layer_fwd", encoder_layer);
-  m.impl("_nested_tensor_from_mask_left_aligned", never_packed);
 }
 
 } // namespace neuron

@@ -71,7 +71,6 @@ TIES = {
 _SIZE = "the result's size depends on the data, which has no native rule"
 _DECOMPOSITION = "matrix decompositions have no native rule"
 _VIEW = "PyTorch's derivative takes a view, which fails on the CPU as well"
-_SPARSE = "sparse tensors are not for this device"
 _LATER = "an index out of range is found on the device, later than the call, and is an IndexError wherever it is found"
 _SHARED = "out= may share memory with an operand: the device reads all before it writes"
 _ARGUMENTS = "the operator takes other arguments than the OpInfo passes, on the CPU as well"
@@ -108,9 +107,6 @@ EXPECTED = {
     "prod float32 values": _SIZE,
     "scatter float32 errors": _LATER,
     "scatter_add float32 errors": _LATER,
-    "sparse.mm.reduce float32 noncontiguous": _SPARSE,
-    "sparse.mm.reduce bfloat16 values": _SPARSE,
-    "sparse.mm.reduce float32 values": _SPARSE,
     "take float32 errors": _SHARED,
 }
 
@@ -192,7 +188,6 @@ NOT_NATIVE = {
         "argwhere",
         "masked_select",
         "nonzero",
-        "tensor_split",
         "unique",
         "unique_consecutive",
     ),
@@ -221,14 +216,11 @@ NOT_NATIVE = {
         "special.shifted_chebyshev_polynomial_v",
         "special.shifted_chebyshev_polynomial_w",
     ),
-    "sparse and segmented tensors": (
+    "segmented tensors": (
         "_segment_reduce.lengths",
         "_segment_reduce.offsets",
-        "sparse.sampled_addmm",
-        "to_sparse",
     ),
     "other operators": (
-        "chalf",
         "frexp",
         "hash_tensor",
         "histogram",
@@ -239,6 +231,5 @@ NOT_NATIVE = {
         "nn.functional.fractional_max_pool3d",
         "nn.functional.multilabel_margin_loss",
         "nn.functional.pdist",
-        "torch.ops.aten._scaled_dot_product_flash_attention_for_cpu",
     ),
 }
