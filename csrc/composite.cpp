@@ -1,7 +1,11 @@
 // Operators that are made of others here, because PyTorch has no decomposition for them.
 #include "shim.h"
 
+#include <ATen/TensorIterator.h>
+#include <ATen/native/UnaryOps.h>
+#include <ATen/ops/full.h>
 #include <ATen/ops/gelu.h>
+#include <ATen/ops/i0.h>
 #include <ATen/ops/layer_norm.h>
 #include <ATen/ops/linear.h>
 #include <ATen/ops/matmul.h>
@@ -96,9 +100,19 @@ at::Tensor encoder_layer(const at::Tensor& src, int64_t embed_dim, int64_t heads
   return norm_2(x.add(feed_forward(x)));
 }
 
+// Positions 0 … length − 1 become the window's values.
+void kaiser_window(at::TensorIteratorBase& iter, int64_t length, double beta) {
+  const at::Tensor out = iter.tensor(0), x = iter.tensor(1);
+  const double half = (static_cast<double>(length) - 1) / 2;
+  const at::Tensor from_centre = x.sub(half).div(half);
+  const at::Tensor peak = at::i0(at::full({}, beta, x.options()));
+  out.copy_(at::i0(from_centre.mul(from_centre).neg().add(1).sqrt().mul(beta)).div(peak));
+}
+
 } // namespace
 
 void register_composites(torch::Library& m) {
+  at::native::kaiser_window_stub.set_privateuse1_dispatch_ptr(&kaiser_window);
   m.impl("_native_multi_head_attention", multi_head_attention);
   m.impl("_transformer_encoder_layer_fwd", encoder_layer);
 }

@@ -26,7 +26,6 @@ COMPLEX_HALF = {
     "mul": lambda x: x * x.flip(0),
     "scalar": lambda x: x * 2,
     "abs": lambda x: x.abs(),
-    "sum": lambda x: x.sum(),
     "eq": lambda x: x == x,
     "fill": lambda x: x.clone().fill_(1 + 2j),
     "in_place": lambda x: x.clone().add_(x),
@@ -113,7 +112,7 @@ NESTED = {
     "relu": lambda n: n.relu(),
     "linear": lambda n: torch.nn.functional.linear(n, numbers(5, 4).to(n.device)),
     "softmax": lambda n: n.softmax(-1),
-    "layer_norm": lambda n: torch.nn.functional.layer_norm(n, (4,)),
+    "layer_norm": lambda n: torch.nn.functional.layer_norm(n, (4,), numbers(4).to(n.device), numbers(4).to(n.device)),
     "transpose": lambda n: n.transpose(1, 2).contiguous(),
     "sum": lambda n: n.sum(-1, keepdim=True),
 }
