@@ -28,6 +28,13 @@ def case(name, model, config):
     return Case(name, lambda: model(config), tokens)
 
 
+def mixtral(experts):
+    """A mixture of experts; the tokens go to them by a loop, in batches, or by a grouped matrix product."""
+    config = transformers.MixtralConfig(**COMMON, **SHAPE, num_local_experts=4, num_experts_per_tok=2)
+    config._experts_implementation = experts
+    return Case(f"mixtral_{experts}", lambda: transformers.MixtralForCausalLM(config), tokens)
+
+
 CASES = [
     case(
         "gpt2",
@@ -39,11 +46,9 @@ CASES = [
     case("llama", transformers.LlamaForCausalLM, transformers.LlamaConfig(**COMMON, **SHAPE)),
     case("qwen2", transformers.Qwen2ForCausalLM, transformers.Qwen2Config(**COMMON, **SHAPE)),
     case("qwen3", transformers.Qwen3ForCausalLM, transformers.Qwen3Config(**COMMON, **SHAPE, head_dim=16)),
-    case(
-        "mixtral",
-        transformers.MixtralForCausalLM,
-        transformers.MixtralConfig(**COMMON, **SHAPE, num_local_experts=4, num_experts_per_tok=2),
-    ),
+    mixtral("eager"),
+    mixtral("batched_mm"),
+    mixtral("grouped_mm"),
     case(
         "mamba",
         transformers.MambaForCausalLM,

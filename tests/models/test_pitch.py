@@ -30,7 +30,7 @@ def load():
     torchcrepe.load.model("cpu", "tiny")
 
 
-@pytest.mark.parametrize("size", ["tiny", "full"])
+@pytest.mark.parametrize("size", ["tiny", pytest.param("full", marks=pytest.mark.slow)])
 def test_salience_is_the_cpu_s(size, load):
     sound, found = torch.cat([tone(p) for p in (110, 330)], dim=1), {}
     for device in ("cpu", "neuron"):

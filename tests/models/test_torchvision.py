@@ -44,6 +44,7 @@ def test_gradients_in_evaluation_mode(case):
     check_gradients(case, train=False)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(**names(CASES))
 def test_training(case):
     check_training(case)
