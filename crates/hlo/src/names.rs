@@ -148,6 +148,7 @@ impl Op {
             Op::Scatter { .. } => "scatter",
             Op::Sort { .. } => "sort",
             Op::Composite(_) => "composite",
+            Op::CustomCall(_) => "custom_call",
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use tnrs_types::{BinaryKind, CompareDir, Dims, ReduceKind, ScatterKind, UnaryKind};
 
-use crate::{Composite, Literal};
+use crate::{Composite, CustomCall, Literal};
 
 /// Dimension numbers of `dot_general`. The result is batch dims, then lhs free dims, then rhs free dims.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Default)]
@@ -169,4 +169,6 @@ pub enum Op {
     },
     /// `composite`: a named operation that every executor may run as its decomposition. See [`Composite`].
     Composite(Composite),
+    /// `custom_call`: a routine without a decomposition. See [`CustomCall`].
+    CustomCall(Box<CustomCall>),
 }

@@ -25,6 +25,12 @@ use crate::{Builder, Composite, Func, Instr, Literal, Op, TensorType, Value};
 /// What an executor reports about the data of a well-formed program.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Fault {
+    /// A custom call has no reference implementation.
+    #[error("custom_call.{name}: the interpreter has no such routine")]
+    CustomCall {
+        /// The routine.
+        name: &'static str,
+    },
     /// [`Composite::CheckIndex`] found an index out of range.
     #[error("{site}: index {index} is out of range [{lo}, {hi}) of dim {dim}")]
     Index {
@@ -115,6 +121,7 @@ fn eval(instr: &Instr, x: &[&Tensor], types: &[TensorType]) -> Result<Vec<Tensor
         Op::Scatter { kind, dims } => index::scatter(*kind, dims, x[0], x[1], x[2]),
         Op::Sort { dim, descending } => return Ok(reduce::sort(*dim, *descending, x)),
         Op::Composite(c) => return composite(c, x, types),
+        Op::CustomCall(c) => return Err(Fault::CustomCall { name: c.name() }),
     };
     Ok(vec![one])
 }

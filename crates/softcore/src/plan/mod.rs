@@ -11,6 +11,7 @@ mod attention;
 mod composite;
 mod consts;
 mod conv;
+mod custom;
 mod dot;
 mod elementwise;
 mod fuse;
@@ -165,6 +166,7 @@ impl<'f> Planner<'f> {
             Op::Convolution(attrs) => self.convolution(instr, attrs),
             Op::Sort { dim, descending } => self.sort(instr, *dim, *descending),
             Op::Composite(c) => self.composite(instr, c),
+            Op::CustomCall(c) => self.custom_call(instr, c),
         }
     }
 
@@ -353,6 +355,7 @@ impl<'f> Planner<'f> {
         let op = format!("{:?}", instr.op);
         let op = match &instr.op {
             Op::Composite(c) => format!("{c:?}"),
+            Op::CustomCall(c) => format!("custom_call.{}", c.name()),
             _ => op.split([' ', '(', '{']).next().unwrap_or_default().to_owned(),
         };
         let types: Vec<String> = instr
