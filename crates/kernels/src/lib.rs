@@ -8,6 +8,7 @@ pub mod index;
 pub mod isa;
 pub mod math;
 pub mod optim;
+pub mod pack;
 pub mod philox;
 pub mod pool;
 pub mod reduce;

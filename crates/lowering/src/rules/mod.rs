@@ -28,6 +28,7 @@ mod margin;
 mod matmul;
 mod max_pool;
 mod nll;
+mod nonzero;
 mod norm;
 mod norm_batch;
 mod norm_group;
@@ -47,6 +48,7 @@ mod sort;
 mod special;
 mod triangle;
 mod unary;
+mod unique;
 mod unfold;
 mod variance;
 mod window;
@@ -84,6 +86,7 @@ pub fn table() -> Vec<&'static Row> {
         matmul::ROWS,
         max_pool::ROWS,
         nll::ROWS,
+        nonzero::ROWS,
         norm::ROWS,
         norm_batch::ROWS,
         norm_group::ROWS,
@@ -103,6 +106,7 @@ pub fn table() -> Vec<&'static Row> {
         special::ROWS,
         triangle::ROWS,
         unary::ROWS,
+        unique::ROWS,
         unfold::ROWS,
         variance::ROWS,
         grid::ROWS,
