@@ -19,6 +19,7 @@ mod distance;
 mod embedding;
 mod embedding_bag;
 mod foreach;
+mod fourier;
 mod gather;
 mod grid;
 mod index;
@@ -76,6 +77,7 @@ pub fn table() -> Vec<&'static Row> {
         foreach::BINARY,
         foreach::ROWS,
         foreach::UNARY,
+        fourier::ROWS,
         gather::ROWS,
         index::ROWS,
         index_dim::ROWS,
