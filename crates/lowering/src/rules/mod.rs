@@ -35,6 +35,7 @@ mod norm_group;
 mod norm_layer;
 mod optim;
 mod parts;
+mod quantized;
 mod random;
 mod rearrange;
 mod recurrent;
@@ -92,6 +93,7 @@ pub fn table() -> Vec<&'static Row> {
         norm_layer::ROWS,
         optim::ROWS,
         parts::ROWS,
+        quantized::ROWS,
         random::ROWS,
         rearrange::ROWS,
         recurrent::ROWS,
