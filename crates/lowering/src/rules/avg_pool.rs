@@ -16,6 +16,9 @@ pub(crate) const ROWS: &[Row] = &[
     Row::new("aten::avg_pool3d_backward", |cx| backward(cx, 3)),
     Row::new("aten::_adaptive_avg_pool2d", |cx| adaptive(cx, 2)),
     Row::new("aten::_adaptive_avg_pool3d", |cx| adaptive(cx, 3)),
+    Row::new("aten::adaptive_avg_pool2d.out", |cx| adaptive(cx, 2)),
+    Row::new("aten::adaptive_avg_pool3d.out", |cx| adaptive(cx, 3)),
+    Row::new("aten::adaptive_avg_pool3d_backward.grad_input", |cx| adaptive_backward(cx, 3)),
     Row::new("aten::_adaptive_avg_pool2d_backward", |cx| adaptive_backward(cx, 2)),
     Row::new("aten::_adaptive_avg_pool3d_backward", |cx| adaptive_backward(cx, 3)),
 ];

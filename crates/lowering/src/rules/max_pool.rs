@@ -41,7 +41,7 @@ fn flat_table<'m>(m: &'m Math, tables: &[Vec<i64>], input: &[i64], dims: &[i64])
 }
 
 /// Keeps the larger of a running maximum and a candidate, with positions; NaN wins.
-fn challenge<'m>(best: (Expr<'m>, Expr<'m>), new: (Expr<'m>, Expr<'m>)) -> (Expr<'m>, Expr<'m>) {
+pub(super) fn challenge<'m>(best: (Expr<'m>, Expr<'m>), new: (Expr<'m>, Expr<'m>)) -> (Expr<'m>, Expr<'m>) {
     let mut wins = new.0.gt(best.0);
     if new.0.dtype().is_float() {
         wins = wins.or(new.0.ne(new.0));
@@ -115,7 +115,7 @@ fn put_planes<'m>(
     m.splat(values.dtype(), out, Scalar::Int(0)).put_flat(kind, at, values)
 }
 
-fn put_back(cx: &mut Ctx, spatial: usize, indices: usize) -> Lowered {
+pub(super) fn put_back(cx: &mut Ctx, spatial: usize, indices: usize) -> Lowered {
     let (dy, indices, out) = (cx.tensor(0)?, cx.tensor(indices)?, cx.out(0)?);
     let acc = out.dtype.opmath();
     let v = cx.math(|m| {

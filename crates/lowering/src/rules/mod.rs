@@ -7,6 +7,7 @@ mod amp;
 mod arg_reduce;
 mod arithmetic;
 mod attention;
+mod attention_parts;
 mod avg_pool;
 mod binary;
 mod bitwise;
@@ -14,13 +15,16 @@ mod compare;
 mod concat;
 mod convolution;
 mod creation;
+mod ctc;
 mod cumulative;
 mod distance;
 mod embedding;
 mod embedding_bag;
 mod foreach;
+mod fractional_pool;
 mod gather;
 mod grid;
+mod histogram;
 mod index;
 mod index_dim;
 mod loss;
@@ -34,6 +38,7 @@ mod norm_group;
 mod norm_layer;
 mod optim;
 mod parts;
+mod pdist;
 mod random;
 mod rearrange;
 mod recurrent;
@@ -41,7 +46,9 @@ mod reduction;
 mod resample;
 mod sampling;
 mod search;
+mod segment;
 mod slices;
+mod slow_conv;
 mod softmax;
 mod sort;
 mod special;
@@ -49,6 +56,7 @@ mod triangle;
 mod unary;
 mod unfold;
 mod variance;
+mod weight_norm;
 mod window;
 
 use crate::Row;
@@ -62,6 +70,7 @@ pub fn table() -> Vec<&'static Row> {
         arg_reduce::ROWS,
         arithmetic::ROWS,
         attention::ROWS,
+        attention_parts::ROWS,
         avg_pool::ROWS,
         binary::ROWS,
         bitwise::ROWS,
@@ -69,12 +78,14 @@ pub fn table() -> Vec<&'static Row> {
         concat::ROWS,
         convolution::ROWS,
         creation::ROWS,
+        ctc::ROWS,
         cumulative::ROWS,
         distance::ROWS,
         embedding::ROWS,
         embedding_bag::ROWS,
         foreach::BINARY,
         foreach::ROWS,
+        fractional_pool::ROWS,
         foreach::UNARY,
         gather::ROWS,
         index::ROWS,
@@ -90,6 +101,7 @@ pub fn table() -> Vec<&'static Row> {
         norm_layer::ROWS,
         optim::ROWS,
         parts::ROWS,
+        pdist::ROWS,
         random::ROWS,
         rearrange::ROWS,
         recurrent::ROWS,
@@ -97,7 +109,9 @@ pub fn table() -> Vec<&'static Row> {
         resample::ROWS,
         sampling::ROWS,
         search::ROWS,
+        segment::ROWS,
         slices::ROWS,
+        slow_conv::ROWS,
         softmax::ROWS,
         sort::ROWS,
         special::ROWS,
@@ -105,7 +119,9 @@ pub fn table() -> Vec<&'static Row> {
         unary::ROWS,
         unfold::ROWS,
         variance::ROWS,
+        weight_norm::ROWS,
         grid::ROWS,
+        histogram::ROWS,
     ];
     families.iter().flat_map(|f| f.iter()).collect()
 }

@@ -1,6 +1,6 @@
 //! Batch normalisation: statistics over all dims but the channel dim 1, computed in f32 for reduced floats.
 
-use tnrs_hlo::Value;
+use tnrs_hlo::{TensorType, Value};
 use tnrs_types::{DType, Dims, Scalar};
 
 use super::norm_layer::{mask, wanted};
@@ -21,6 +21,12 @@ pub(crate) const ROWS: &[Row] = &[
     Row::new("aten::_batch_norm_with_update_functional", |cx| forward(cx, &UPDATE_FUNCTIONAL))
         .dynamic(&["momentum"]),
     Row::new("aten::_batch_norm_no_update", |cx| forward(cx, &NO_UPDATE)).dynamic(&["momentum"]),
+    Row::new("aten::_native_batch_norm_legit.out", |cx| forward_out(cx, &LEGACY))
+        .dynamic(&["momentum"])
+        .infer_by_rule(),
+    Row::new("aten::_batch_norm_with_update.out", |cx| forward_out(cx, &WITH_UPDATE))
+        .dynamic(&["momentum"])
+        .infer_by_rule(),
     Row::new("aten::native_batch_norm_backward", backward),
     Row::new("aten::batch_norm_backward", backward),
 ];
@@ -137,6 +143,22 @@ fn forward(cx: &mut Ctx, form: &Form) -> Lowered {
         }
     }
     Ok(outcome)
+}
+
+/// An `out=` overload that writes the running statistics as well: those come first among what it writes.
+fn forward_out(cx: &mut Ctx, form: &Form) -> Lowered {
+    let x = cx.tensor(0)?.ty;
+    let channels = x.dims.get(1).copied().unwrap_or(1);
+    let stats = TensorType::new(x.dtype.opmath(), &[channels]);
+    cx.outs = vec![x, stats.clone(), stats];
+    let mut running = [cx.tensor(3)?.value, cx.tensor(4)?.value];
+    let outcome = forward(cx, form)?;
+    for (argument, _, value) in outcome.writes {
+        running[argument - 3] = value;
+    }
+    let mut rets: Vec<Ret> = running.map(Ret::Tensor).into();
+    rets.extend(outcome.rets);
+    Ok(Outcome { rets, writes: Vec::new() })
 }
 
 /// Gradients for data, weight and bias.

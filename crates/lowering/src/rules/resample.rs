@@ -40,6 +40,8 @@ pub(crate) const ROWS: &[Row] = &[
     Row::new("aten::_upsample_bicubic2d_aa", |cx| up(cx, 2, Some(2), Mode::CubicSmooth)),
     Row::new("aten::_upsample_bilinear2d_aa_backward", |cx| down(cx, 2, Some(3), Mode::LinearSmooth)),
     Row::new("aten::_upsample_bicubic2d_aa_backward", |cx| down(cx, 2, Some(3), Mode::CubicSmooth)),
+    Row::new("aten::_upsample_lanczos2d_aa", |cx| up(cx, 2, Some(2), Mode::LanczosSmooth)),
+    Row::new("aten::_upsample_lanczos2d_aa_backward", |cx| down(cx, 2, Some(3), Mode::LanczosSmooth)),
     Row::new("aten::upsample_nearest1d_backward", |cx| down(cx, 1, None, Mode::Nearest)),
     Row::new("aten::upsample_nearest2d_backward", |cx| down(cx, 2, None, Mode::Nearest)),
     Row::new("aten::upsample_nearest3d_backward", |cx| down(cx, 3, None, Mode::Nearest)),
@@ -62,6 +64,8 @@ enum Mode {
     LinearSmooth,
     /// Cubic likewise.
     CubicSmooth,
+    /// The sinc function windowed by a wider one, likewise.
+    LanczosSmooth,
 }
 
 /// One term of the weighted sum along a dim: for each result position, an operand position and its weight.
@@ -213,6 +217,7 @@ fn taps(mode: Mode, input: i64, output: i64, align: bool, scale: Option<f64>, f6
         }
         Mode::LinearSmooth => smooth_taps(input, output, step, 1.0, |x| (1.0 - x.abs()).max(0.0)),
         Mode::CubicSmooth => smooth_taps(input, output, step, 2.0, |x| cubic(x, -0.5)),
+        Mode::LanczosSmooth => smooth_taps(input, output, step, 3.0, lanczos),
         Mode::Cubic => (-1..3)
             .map(|k| {
                 let mut at = Vec::new();
@@ -251,6 +256,23 @@ fn smooth_taps(input: i64, output: i64, step: f64, radius: f64, filter: fn(f64) 
             weight: Some(rows.iter().map(|(_, w)| w.get(k).copied().unwrap_or(0.0)).collect()),
         })
         .collect()
+}
+
+/// sinc(x)·sinc(x/3) up to 3, with sinc(x) = sin(πx)/πx.
+fn lanczos(x: f64) -> f64 {
+    let sinc = |x: f64| {
+        let t = std::f64::consts::PI * x;
+        if t == 0.0 {
+            1.0
+        } else {
+            t.sin() / t
+        }
+    };
+    if x.abs() < 3.0 {
+        sinc(x) * sinc(x / 3.0)
+    } else {
+        0.0
+    }
 }
 
 /// The cubic convolution kernel; `a` is its slope at 1.
