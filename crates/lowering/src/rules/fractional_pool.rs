@@ -18,8 +18,10 @@ pub(crate) const ROWS: &[Row] = &[
     }),
     Row::new("aten::fractional_max_pool3d_backward", |cx| {
         same_planes(cx, 3)?;
+        cx.outs = vec![cx.tensor(1)?.ty];
         put_back(cx, 3, 4)
-    }),
+    })
+    .infer_by_rule(),
 ];
 
 /// The gradient has the sizes of the pooled planes.
@@ -67,18 +69,19 @@ fn forward(cx: &mut Ctx, spatial: usize) -> Lowered {
     if samples.ty.dtype != x.ty.dtype {
         return Err(LowerError::runtime("Expect _random_samples to have the same dtype as input"));
     }
-    if samples.ty.dims[..] != [planes / samples.ty.dims[1].max(1), samples.ty.dims[1], spatial as i64]
-        || samples.ty.dims[1] != x.ty.dims[lead - 1]
-    {
+    // Samples for more planes than there are may be given.
+    let channels = x.ty.dims[lead - 1];
+    let batch: i64 = x.ty.dims[..lead - 1].iter().product();
+    let fits = matches!(samples.ty.dims[..], [n, c, d] if n >= batch && c == channels && d == spatial as i64);
+    if !fits {
         return Err(LowerError::runtime(format!(
-            "Expect _random_samples of ({}, {}, {spatial}), got {:?}",
-            planes / x.ty.dims[lead - 1].max(1),
-            x.ty.dims[lead - 1],
+            "Expect _random_samples of ({batch}, {channels}, {spatial}), got {:?}",
             samples.ty.dims.as_slice()
         )));
     }
     let r = cx.math(|m| {
-        let u = m.expr(samples.value).reshape(&[planes, spatial as i64]);
+        let all = samples.ty.numel() / spatial as i64;
+        let u = m.expr(samples.value).reshape(&[all, spatial as i64]).steps(0, 0, planes, 1);
         let starts: Vec<Expr<'_>> = (0..spatial)
             .map(|d| {
                 // In planes the first random number belongs to the inner dim, in volumes to the outermost.

@@ -32,13 +32,9 @@ impl Data {
     /// Of the tensor at 0 and the weight at a position, which the density flag follows.
     fn new(cx: &mut Ctx, weight: usize, flat: bool) -> Result<Data, LowerError> {
         let (x, w) = (cx.tensor(0)?, cx.opt_tensor(weight));
-        let name = if flat { "histogram" } else { "torch.histogramdd" };
-        if !matches!(x.ty.dtype, DType::F32 | DType::F64) {
-            // As the CPU, which has no kernel either.
-            return Err(LowerError::Unsupported(format!(
-                "\"{name}\" not implemented for '{}'",
-                x.ty.dtype.hlo_name()
-            )));
+        let name = if flat { "torch.histogram" } else { "torch.histogramdd" };
+        if !x.ty.dtype.is_float() || x.ty.dtype.size() == 1 {
+            return Err(not_implemented(x.ty.dtype));
         }
         if !flat && x.ty.rank() < 2 {
             return Err(LowerError::runtime(format!(
@@ -75,6 +71,11 @@ impl Data {
     fn column<'m>(&self, m: &'m Math, d: usize) -> Expr<'m> {
         m.expr(self.x).steps(1, d as i64, d as i64 + 1, 1).reshape(&[self.count])
     }
+}
+
+/// As the CPU, which has no kernel for some types.
+fn not_implemented(dtype: DType) -> LowerError {
+    LowerError::unsupported(format!("\"histogramdd\" not implemented for '{}'", dtype.hlo_name()))
 }
 
 fn require_bins(bins: &[i64]) -> Result<(), LowerError> {
@@ -171,9 +172,10 @@ fn binned(m: &Math, data: &Data, edges: &[Value]) -> Value {
         cell = cell * cell.int(bins) + bin;
     }
     let total: i64 = sizes.iter().product();
-    let ones = m.splat(data.dtype, &[data.count], Scalar::Int(1));
-    let weight = data.weight.map_or(ones, |w| m.expr(w));
-    let hist = m.splat(data.dtype, &[total], Scalar::Int(0));
+    let acc = data.dtype.opmath();
+    let ones = m.splat(acc, &[data.count], Scalar::Int(1));
+    let weight = data.weight.map_or(ones, |w| m.expr(w).cast(acc));
+    let hist = m.splat(acc, &[total], Scalar::Int(0));
     let mut hist = if data.count > 0 && total > 0 {
         hist.put_rows(ScatterKind::Add, 0, inside.select(cell, -1.0), weight)
     } else {
@@ -185,12 +187,12 @@ fn binned(m: &Math, data: &Data, edges: &[Value]) -> Value {
     let mut hist = hist.reshape(&sizes);
     if data.density {
         for (d, &e) in edges.iter().enumerate() {
-            let (e, bins) = (m.expr(e), sizes[d]);
+            let (e, bins) = (m.expr(e).cast(acc), sizes[d]);
             let widths = e.steps(0, 1, bins + 1, 1) - e.steps(0, 0, bins, 1);
             hist = hist / widths.along(d, &sizes);
         }
     }
-    hist.value()
+    hist.cast(data.dtype).value()
 }
 
 fn equal(cx: &mut Ctx, data: &Data, bins: &[i64], range_at: usize) -> Result<Vec<Value>, LowerError> {
@@ -203,6 +205,9 @@ fn equal(cx: &mut Ctx, data: &Data, bins: &[i64], range_at: usize) -> Result<Vec
         )));
     }
     let range = range(cx, range_at, data.dims)?;
+    if data.dtype.is_reduced_float() {
+        return Err(not_implemented(data.dtype));
+    }
     cx.math(|m| {
         let edges = |(d, &n): (usize, &i64)| {
             equal_edges(data.column(m, d), n, range.as_ref().map(|r| &r[2 * d..2 * d + 2])).value()

@@ -156,7 +156,7 @@ fn multilabel_sizes(cx: &Ctx, x: &Tensor, target: &Tensor) -> Result<(i64, i64),
             target.ty.dtype.hlo_name()
         )));
     }
-    if !x.ty.dtype.is_float() {
+    if !matches!(x.ty.dtype, DType::F32 | DType::F64) {
         return Err(LowerError::unsupported(format!(
             "\"multilabel_margin_loss\" not implemented for '{}'",
             x.ty.dtype.hlo_name()

@@ -75,6 +75,9 @@ fn forward(cx: &mut Ctx, form: &Form) -> Lowered {
     let eps = cx.float(form.momentum + 1)?;
     let updates = training && running.iter().any(Option::is_some);
     let momentum = if updates { Some(cx.scalar(form.momentum, acc)?) } else { None };
+    if cx.outs.len() < 3 {
+        cx.outs = stated(&x);
+    }
     let stats = [cx.out(1)?, cx.out(2)?];
     if !training && running.iter().any(Option::is_none) {
         return Err(LowerError::runtime(format!(
@@ -145,12 +148,15 @@ fn forward(cx: &mut Ctx, form: &Form) -> Lowered {
     Ok(outcome)
 }
 
+/// Types of result and statistics where PyTorch has no meta kernel.
+fn stated(x: &Tensor) -> Vec<TensorType> {
+    let channels = x.ty.dims.get(1).copied().unwrap_or(1);
+    let stats = TensorType::new(x.ty.dtype.opmath(), &[channels]);
+    vec![x.ty.clone(), stats.clone(), stats]
+}
+
 /// An `out=` overload that writes the running statistics as well: those come first among what it writes.
 fn forward_out(cx: &mut Ctx, form: &Form) -> Lowered {
-    let x = cx.tensor(0)?.ty;
-    let channels = x.dims.get(1).copied().unwrap_or(1);
-    let stats = TensorType::new(x.dtype.opmath(), &[channels]);
-    cx.outs = vec![x, stats.clone(), stats];
     let mut running = [cx.tensor(3)?.value, cx.tensor(4)?.value];
     let outcome = forward(cx, form)?;
     for (argument, _, value) in outcome.writes {

@@ -99,6 +99,50 @@ fn apply<'m>(x: Expr<'m>, dim: usize, taps: &[Tap]) -> Expr<'m> {
     sum
 }
 
+/// Weights per operand position: of each result position, with the positions ascending.
+fn rows_of(taps: &[Tap]) -> Vec<Vec<(i64, f64)>> {
+    let count = taps.first().map_or(0, |t| t.at.len());
+    (0..count)
+        .map(|i| {
+            let mut row: Vec<(i64, f64)> = Vec::new();
+            for t in taps {
+                let w = t.weight.as_ref().map_or(1.0, |w| w[i]);
+                match row.iter_mut().find(|(at, _)| *at == t.at[i]) {
+                    Some((_, sum)) => *sum += w,
+                    None => row.push((t.at[i], w)),
+                }
+            }
+            row
+        })
+        .collect()
+}
+
+/// As [`apply`] for bytes: with 16-bit fixed-point weights of as many fractional bits as fit, as PyTorch's CPU kernels
+/// for images, rounded to bytes after each dim.
+fn apply_fixed<'m>(x: Expr<'m>, dim: usize, taps: &[Tap]) -> Expr<'m> {
+    let m = x.math();
+    let rows = rows_of(taps);
+    let largest = rows.iter().flatten().map(|(_, w)| *w).fold(0.0, f64::max);
+    let fits = |bits: &i32| ((0.5 + largest * f64::from(1 << (bits + 1))) as i64) < 1 << 15;
+    let bits = (0..22).take_while(fits).count() as i32;
+    let fixed = |w: f64| (w * f64::from(1 << bits) + if w < 0.0 { -0.5 } else { 0.5 }) as i64;
+    let longest = rows.iter().map(Vec::len).max().unwrap_or(0);
+    let size = x.dims()[dim];
+    let wide = x.cast(DType::I32);
+    let mut dims = x.dims();
+    dims[dim] = rows.len() as i64;
+    let mut sum = m.splat(DType::I32, &dims, Scalar::Int(if bits == 0 { 0 } else { 1 << (bits - 1) }));
+    for k in 0..longest {
+        let tap = |row: &Vec<(i64, f64)>| row.get(k).copied().unwrap_or((size - 1, 0.0));
+        let at: Vec<i64> = rows.iter().map(|r| tap(r).0).collect();
+        let weight: Vec<i64> = rows.iter().map(|r| fixed(tap(r).1)).collect();
+        let weight = m.ints(&weight).cast(DType::I32).along(dim, &dims);
+        sum = sum + wide.take_rows(dim, m.ints(&at)) * weight;
+    }
+    let shifted = sum.shr(sum.int(i64::from(bits)));
+    shifted.max(shifted.int(0)).min(shifted.int(255)).cast(DType::U8)
+}
+
 /// The adjoint of [`apply`] for an operand of `size` along the dim.
 fn adjoint<'m>(dy: Expr<'m>, dim: usize, size: i64, taps: &[Tap]) -> Expr<'m> {
     let m = dy.math();
@@ -307,7 +351,9 @@ fn resize_taps(
             let (n, o) = (input[dim], output[dim]);
             let scale = cx.float(scales + k).ok();
             let same = n == o && (scale.is_none() || align_corners || scale == Some(1.0));
-            let t = taps(mode, n, o, align_corners, scale, dtype == DType::F64);
+            // The weights of bytes are computed in f64 before they become fixed-point numbers.
+            let precise = dtype == DType::F64 || dtype == DType::U8 && spatial == 2;
+            let t = taps(mode, n, o, align_corners, scale, precise);
             (!same).then_some((dim, t))
         })
         .collect()
@@ -318,6 +364,13 @@ fn up(cx: &mut Ctx, spatial: usize, align: Option<usize>, mode: Mode) -> Lowered
     let scales = align.map_or(2, |a| a + 1);
     let acc = compute_type(mode, out.dtype)?;
     let taps = resize_taps(cx, &x.ty.dims, &out.dims, spatial, scales, align, mode, out.dtype);
+    if spatial == 2 && out.dtype == DType::U8 && acc != DType::U8 {
+        let v = cx.math(|m| {
+            // Columns first, as each pass rounds.
+            taps.iter().rev().fold(m.expr(x.value), |x, (dim, t)| apply_fixed(x, *dim, t)).value()
+        })?;
+        return Ok(v.into());
+    }
     let v = cx.math(|m| {
         let x = m.expr(x.value).cast(acc);
         let y = taps.iter().fold(x, |x, (dim, t)| apply(x, *dim, t));
@@ -328,6 +381,7 @@ fn up(cx: &mut Ctx, spatial: usize, align: Option<usize>, mode: Mode) -> Lowered
 
 fn down(cx: &mut Ctx, spatial: usize, align: Option<usize>, mode: Mode) -> Lowered {
     let (dy, out) = (cx.tensor(0)?, cx.out(0)?);
+    compute_type(mode, out.dtype)?;
     let scales = align.map_or(3, |a| a + 1);
     let acc = out.dtype.opmath();
     let dims: Dims = dy.ty.dims.clone();
@@ -344,6 +398,10 @@ fn compute_type(mode: Mode, dtype: DType) -> Result<DType, LowerError> {
     match mode {
         Mode::Nearest | Mode::NearestExact => Ok(dtype),
         _ if dtype == DType::U8 => Ok(DType::F32),
+        Mode::LanczosSmooth if dtype.is_reduced_float() => Err(LowerError::unsupported(format!(
+            "\"compute_index_ranges_weights\" not implemented for '{}'",
+            dtype.hlo_name()
+        ))),
         _ if dtype.is_float() => Ok(dtype.opmath()),
         _ => {
             Err(LowerError::runtime("interpolation is implemented for floating point and byte tensors only"))

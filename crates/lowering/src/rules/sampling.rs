@@ -5,7 +5,7 @@ use tnrs_types::{numel, Class, DType, Scalar};
 
 use crate::helpers::{apply_as, Lowered};
 use crate::rules::random::{digits, sum_last, uniform, write};
-use crate::{Arg, Ctx, LowerError, Outcome, Ret, Row};
+use crate::{Ctx, LowerError, Outcome, Ret, Row};
 
 /// Rows of this family.
 pub const ROWS: &[Row] = &[

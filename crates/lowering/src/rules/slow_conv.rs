@@ -15,7 +15,7 @@ pub(crate) const ROWS: &[Row] = &[
     Row::new("aten::slow_conv3d_forward", |cx| forward(cx, 3, &PLAIN)).infer_by_rule(),
     Row::new("aten::slow_conv_dilated2d", |cx| forward(cx, 2, &DILATED)).infer_by_rule(),
     Row::new("aten::slow_conv_dilated3d", |cx| forward(cx, 3, &DILATED)).infer_by_rule(),
-    Row::new("aten::slow_conv_transpose2d", |cx| forward(cx, 2, &TRANSPOSED)),
+    Row::new("aten::slow_conv_transpose2d", |cx| forward(cx, 2, &TRANSPOSED)).infer_by_rule(),
     Row::new("aten::slow_conv_transpose3d", |cx| forward(cx, 3, &TRANSPOSED)).infer_by_rule(),
     Row::new("aten::_slow_conv2d_backward.output_mask", |cx| {
         let mask = mask(cx, 6)?;

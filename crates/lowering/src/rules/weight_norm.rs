@@ -8,7 +8,8 @@ use crate::{Ctx, LowerError, Outcome, Row, Tensor};
 
 /// Rows of this family.
 pub(crate) const ROWS: &[Row] = &[
-    Row::new("aten::_weight_norm_interface", forward),
+    // PyTorch's meta kernel has another type for the norms of half precision.
+    Row::new("aten::_weight_norm_interface", forward).infer_by_rule(),
     Row::new("aten::_weight_norm_interface_backward", backward),
 ];
 
@@ -24,14 +25,13 @@ fn reduced(v: &Tensor, dim: i64) -> Result<Dims, LowerError> {
 fn forward(cx: &mut Ctx) -> Lowered {
     let (v, g) = (cx.tensor(0)?, cx.tensor(1)?);
     let dims = reduced(&v, cx.int(2)?)?;
-    let (out, norm_ty) = (cx.out(0)?, cx.out(1)?);
-    let acc = v.ty.dtype.opmath();
+    let dtype = v.ty.dtype;
+    let acc = dtype.opmath();
     let r = cx.math(|m| {
         let v = m.expr(v.value).cast(acc);
         let norm = (v * v).reduce_keep(tnrs_hlo::ReduceKind::Add, &dims).sqrt();
         let scale = m.expr(g.value).cast(acc).reshape(&norm.dims()) / norm;
-        let norms = norm.cast(norm_ty.dtype).reshape(&norm_ty.dims);
-        [(v * scale).cast(out.dtype).value(), norms.value()]
+        [(v * scale).cast(dtype).value(), norm.reshape(&g.ty.dims).value()]
     })?;
     Ok(Outcome::tensors(&r))
 }
