@@ -142,7 +142,7 @@ std::tuple<at::Tensor, at::Tensor> batch_norm_update_stats(const at::Tensor& inp
     const at::Tensor unbiased = var.mul(count / (count - 1));
     running_var->copy_(running_var->to(type).mul(1 - momentum).add(unbiased, momentum));
   }
-  return {mean, var};
+  return {mean.to(input.scalar_type()), var.to(input.scalar_type())};
 }
 
 // Tangents of the gated linear unit a·σ(b), and of its gradient.

@@ -14,8 +14,12 @@ use crate::{Ctx, LowerError, Outcome, Ret, Row, Tensor};
 
 /// Rows of this family.
 pub(crate) const ROWS: &[Row] = &[
-    Row::new("aten::convolution_overrideable", forward).infer_by_rule(),
-    Row::new("aten::convolution_backward_overrideable", backward).infer_by_rule(),
+    Row::new("aten::convolution_overrideable", forward).infer_by_rule().format(&[0, 1], |d, rank| {
+        rank == 4 || matches!(d, DType::F32 | DType::BF16 | DType::C64)
+    }),
+    Row::new("aten::convolution_backward_overrideable", backward).infer_by_rule().format(&[1, 2], |d, rank| {
+        d.is_float() && (rank == 4 || matches!(d, DType::F32 | DType::BF16))
+    }),
 ];
 
 /// The attributes that all of a convolution's three products share.
@@ -196,6 +200,14 @@ fn forward(cx: &mut Ctx) -> Lowered {
         )));
     }
     let g = Geometry::new(cx, 3, x.ty.rank() - 2)?;
+    let dilated = g.dilation.iter().any(|&d| d > 1);
+    // Those that the CPU has no kernel for either.
+    if x.ty.dtype.is_int() && x.ty.dtype != DType::I64 && (g.transposed || dilated) {
+        return Err(LowerError::unsupported(format!(
+            "\"slow_conv\" not implemented for '{}'",
+            x.ty.dtype.hlo_name()
+        )));
+    }
     Ok(convolved(cx, &x, &w, bias.as_ref(), &g)?.into())
 }
 

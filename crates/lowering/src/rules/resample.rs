@@ -8,24 +8,24 @@ use tnrs_hlo::ScatterKind;
 use tnrs_types::{DType, Dims, Scalar};
 
 use crate::expr::Expr;
-use crate::helpers::Lowered;
+use crate::helpers::{is_plain_float, Lowered};
 use crate::layout::with_dim;
 use crate::{Ctx, LowerError, Row};
 
 /// Rows of this family.
 pub(crate) const ROWS: &[Row] = &[
     Row::new("aten::reflection_pad1d", |cx| pad(cx, 1, reflect)),
-    Row::new("aten::reflection_pad2d", |cx| pad(cx, 2, reflect)),
-    Row::new("aten::reflection_pad3d", |cx| pad(cx, 3, reflect)),
+    Row::new("aten::reflection_pad2d", |cx| pad(cx, 2, reflect)).format(&[0], any),
+    Row::new("aten::reflection_pad3d", |cx| pad(cx, 3, reflect)).format(&[0], any),
     Row::new("aten::replication_pad1d", |cx| pad(cx, 1, replicate)),
-    Row::new("aten::replication_pad2d", |cx| pad(cx, 2, replicate)),
-    Row::new("aten::replication_pad3d", |cx| pad(cx, 3, replicate)),
+    Row::new("aten::replication_pad2d", |cx| pad(cx, 2, replicate)).format(&[0], any),
+    Row::new("aten::replication_pad3d", |cx| pad(cx, 3, replicate)).format(&[0], any),
     Row::new("aten::reflection_pad1d_backward", |cx| pad_grad(cx, 1, reflect)),
-    Row::new("aten::reflection_pad2d_backward", |cx| pad_grad(cx, 2, reflect)),
-    Row::new("aten::reflection_pad3d_backward", |cx| pad_grad(cx, 3, reflect)),
+    Row::new("aten::reflection_pad2d_backward", |cx| pad_grad(cx, 2, reflect)).format(&[1], any),
+    Row::new("aten::reflection_pad3d_backward", |cx| pad_grad(cx, 3, reflect)).format(&[1], any),
     Row::new("aten::replication_pad1d_backward", |cx| pad_grad(cx, 1, replicate)),
-    Row::new("aten::replication_pad2d_backward", |cx| pad_grad(cx, 2, replicate)),
-    Row::new("aten::replication_pad3d_backward", |cx| pad_grad(cx, 3, replicate)),
+    Row::new("aten::replication_pad2d_backward", |cx| pad_grad(cx, 2, replicate)).format(&[1], any),
+    Row::new("aten::replication_pad3d_backward", |cx| pad_grad(cx, 3, replicate)).format(&[1], any),
     Row::new("aten::upsample_nearest1d", |cx| up(cx, 1, None, Mode::Nearest)),
     Row::new("aten::upsample_nearest2d", |cx| up(cx, 2, None, Mode::Nearest)),
     Row::new("aten::upsample_nearest3d", |cx| up(cx, 3, None, Mode::Nearest)),
@@ -53,6 +53,11 @@ pub(crate) const ROWS: &[Row] = &[
     Row::new("aten::upsample_trilinear3d_backward", |cx| down(cx, 3, Some(3), Mode::Linear)),
     Row::new("aten::upsample_bicubic2d_backward", |cx| down(cx, 2, Some(3), Mode::Cubic)),
 ];
+
+/// Results of every type take the order of the operand.
+fn any(_: DType, _: usize) -> bool {
+    true
+}
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Mode {
@@ -396,16 +401,17 @@ fn down(cx: &mut Ctx, spatial: usize, align: Option<usize>, mode: Mode) -> Lower
 /// Copies need no arithmetic; images of bytes are weighted in f32.
 fn compute_type(mode: Mode, dtype: DType) -> Result<DType, LowerError> {
     match mode {
-        Mode::Nearest | Mode::NearestExact => Ok(dtype),
+        Mode::Nearest | Mode::NearestExact if dtype == DType::U8 || is_plain_float(dtype) => Ok(dtype),
         _ if dtype == DType::U8 => Ok(DType::F32),
         Mode::LanczosSmooth if dtype.is_reduced_float() => Err(LowerError::unsupported(format!(
             "\"compute_index_ranges_weights\" not implemented for '{}'",
             dtype.hlo_name()
         ))),
-        _ if dtype.is_float() => Ok(dtype.opmath()),
-        _ => {
-            Err(LowerError::runtime("interpolation is implemented for floating point and byte tensors only"))
-        }
+        _ if is_plain_float(dtype) => Ok(dtype.opmath()),
+        _ => Err(LowerError::unsupported(format!(
+            "\"compute_indices_weights\" not implemented for '{}'",
+            dtype.hlo_name()
+        ))),
     }
 }
 

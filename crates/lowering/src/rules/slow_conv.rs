@@ -101,7 +101,8 @@ fn forward(cx: &mut Ctx, spatial: usize, form: &Form) -> Lowered {
         )));
     }
     let y = convolved(cx, &x, &w, bias.as_ref(), &g)?;
-    if !lone {
+    // PyTorch leaves the batch there for this one.
+    if !lone || g.transposed && spatial == 2 {
         return Ok(y.into());
     }
     let dims = Dims::from_slice(&cx.b.ty(y).dims[1..]);
