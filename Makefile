@@ -10,7 +10,7 @@ export VIRTUAL_ENV := $(abspath $(VENV))
 # Crates that are tested by cargo; the bridge is a Python module and is tested from Python.
 CRATES := --workspace --exclude tnrs-bridge
 
-.PHONY: demo test build lint rust-test loom python-test xla-test bench clean
+.PHONY: demo test build lint rust-test loom python-test xla-test bench bench-ops clean
 
 demo: build
 	$(PY) examples/train_gpt.py
@@ -54,6 +54,10 @@ python-test: $(VENV)/.installed-test build
 bench: build
 	taskset -c 0 $(PY) -m benches --threads 1
 	$(PY) -m benches
+
+# Every operator at 10^6 elements; the worst ratios to PyTorch CPU.
+bench-ops: build
+	taskset -c 0 $(PY) -m benches.ops --threads 1
 
 clean:
 	rm -rf target $(VENV)

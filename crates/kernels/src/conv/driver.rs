@@ -115,7 +115,7 @@ fn run_length(desc: &ConvDesc) -> usize {
 ///
 /// # Safety
 /// As [`run`]; `to` must hold every group.
-unsafe fn pack_kernel(
+pub(super) unsafe fn pack_kernel(
     pool: &Pool,
     core: &Core,
     desc: &ConvDesc,

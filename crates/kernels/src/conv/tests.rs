@@ -122,14 +122,25 @@ fn check(pool: &Pool, core: Option<&Core>, d: &ConvDesc) {
     let mut yb = encode(d.out, &vec![f64::NAN; out_batch * d.out_features * points(&d.output)]);
     let ptrs =
         ConvPtrs { input: xb.as_ptr(), kernel: wb.as_ptr(), bias: bb.as_ptr(), output: yb.as_mut_ptr() };
+    let mut direct = Vec::new();
     // SAFETY: dense buffers of the description's sizes.
     unsafe {
         match core {
-            Some(core) => driver::run(pool, core, d, &ptrs),
+            Some(core) => {
+                #[cfg(target_arch = "x86_64")]
+                {
+                    direct = yb.clone();
+                    if !super::direct::run(pool, core, d, &ConvPtrs { output: direct.as_mut_ptr(), ..ptrs }) {
+                        direct.clear();
+                    }
+                }
+                driver::run(pool, core, d, &ptrs);
+            }
             None => plain::run::<f64>(pool, d, &ptrs),
         }
     }
     let y = decode(d.out, &yb);
+    let direct = decode(d.out, &direct);
     for (n, o, p) in (0..out_batch * d.out_features * points(&d.output)).map(|i| {
         let space = points(&d.output);
         (i / space / d.out_features, i / space % d.out_features, i % space)
@@ -173,6 +184,11 @@ fn check(pool: &Pool, core: Option<&Core>, d: &ConvDesc) {
         let got = y[dot([n as i64, o as i64].into_iter().chain(at), &d.output_strides)];
         let bound = tolerance(d.out) * (sum.abs() + 0.1) + 3e-6 * size;
         assert!((got - sum).abs() <= bound, "{n} {o} {p}: {got} {sum} in {d:?} on {:?}", core.map(|c| c.isa));
+        if !direct.is_empty() {
+            let got =
+                direct[dot([n as i64, o as i64].into_iter().chain(unravel(&d.output, p)), &d.output_strides)];
+            assert!((got - sum).abs() <= bound, "{n} {o} {p}: {got} {sum} in {d:?}, directly");
+        }
     }
 }
 
