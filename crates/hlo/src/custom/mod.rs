@@ -7,6 +7,9 @@
 //! A routine reads its operands and writes its results as dense row-major memory, and every result has the type
 //! that the instruction states.
 
+mod loss;
+mod segment;
+
 use smallvec::SmallVec;
 use tnrs_types::Scalar;
 
@@ -27,7 +30,7 @@ pub struct Target {
 }
 
 /// Every family of routines.
-static FAMILIES: &[&[Target]] = &[];
+static FAMILIES: &[&[Target]] = &[loss::TARGETS, segment::TARGETS];
 
 impl Target {
     /// Every routine.

@@ -7,6 +7,7 @@ mod amp;
 mod arg_reduce;
 mod arithmetic;
 mod attention;
+mod attention_parts;
 mod avg_pool;
 mod binary;
 mod bitwise;
@@ -14,14 +15,17 @@ mod compare;
 mod concat;
 mod convolution;
 mod creation;
+mod ctc;
 mod cumulative;
 mod distance;
 mod embedding;
 mod embedding_bag;
 mod foreach;
 mod fourier;
+mod fractional_pool;
 mod gather;
 mod grid;
+mod histogram;
 mod index;
 mod index_dim;
 mod loss;
@@ -36,6 +40,7 @@ mod norm_group;
 mod norm_layer;
 mod optim;
 mod parts;
+mod pdist;
 mod quantized;
 mod random;
 mod rearrange;
@@ -44,15 +49,18 @@ mod reduction;
 mod resample;
 mod sampling;
 mod search;
+mod segment;
 mod slices;
+mod slow_conv;
 mod softmax;
 mod sort;
 mod special;
 mod triangle;
 mod unary;
-mod unique;
 mod unfold;
+mod unique;
 mod variance;
+mod weight_norm;
 mod window;
 
 use crate::Row;
@@ -66,6 +74,7 @@ pub fn table() -> Vec<&'static Row> {
         arg_reduce::ROWS,
         arithmetic::ROWS,
         attention::ROWS,
+        attention_parts::ROWS,
         avg_pool::ROWS,
         binary::ROWS,
         bitwise::ROWS,
@@ -73,12 +82,14 @@ pub fn table() -> Vec<&'static Row> {
         concat::ROWS,
         convolution::ROWS,
         creation::ROWS,
+        ctc::ROWS,
         cumulative::ROWS,
         distance::ROWS,
         embedding::ROWS,
         embedding_bag::ROWS,
         foreach::BINARY,
         foreach::ROWS,
+        fractional_pool::ROWS,
         foreach::UNARY,
         fourier::ROWS,
         gather::ROWS,
@@ -97,6 +108,7 @@ pub fn table() -> Vec<&'static Row> {
         optim::ROWS,
         parts::ROWS,
         quantized::ROWS,
+        pdist::ROWS,
         random::ROWS,
         rearrange::ROWS,
         recurrent::ROWS,
@@ -104,7 +116,9 @@ pub fn table() -> Vec<&'static Row> {
         resample::ROWS,
         sampling::ROWS,
         search::ROWS,
+        segment::ROWS,
         slices::ROWS,
+        slow_conv::ROWS,
         softmax::ROWS,
         sort::ROWS,
         special::ROWS,
@@ -113,7 +127,9 @@ pub fn table() -> Vec<&'static Row> {
         unique::ROWS,
         unfold::ROWS,
         variance::ROWS,
+        weight_norm::ROWS,
         grid::ROWS,
+        histogram::ROWS,
     ];
     families.iter().flat_map(|f| f.iter()).collect()
 }
