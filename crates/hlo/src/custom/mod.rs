@@ -7,6 +7,10 @@
 //! A routine reads its operands and writes its results as dense row-major memory, and every result has the type
 //! that the instruction states.
 
+mod linalg;
+
+pub use linalg::InfoSite;
+
 use smallvec::SmallVec;
 use tnrs_types::Scalar;
 
@@ -27,7 +31,7 @@ pub struct Target {
 }
 
 /// Every family of routines.
-static FAMILIES: &[&[Target]] = &[];
+static FAMILIES: &[&[Target]] = &[linalg::TARGETS];
 
 impl Target {
     /// Every routine.

@@ -23,6 +23,10 @@ mod gather;
 mod grid;
 mod index;
 mod index_dim;
+mod linalg;
+mod linalg_lstsq;
+mod linalg_lu;
+mod linalg_spectral;
 mod loss;
 mod margin;
 mod matmul;
@@ -79,6 +83,10 @@ pub fn table() -> Vec<&'static Row> {
         gather::ROWS,
         index::ROWS,
         index_dim::ROWS,
+        linalg::ROWS,
+        linalg_lstsq::ROWS,
+        linalg_lu::ROWS,
+        linalg_spectral::ROWS,
         loss::ROWS,
         margin::ROWS,
         matmul::ROWS,

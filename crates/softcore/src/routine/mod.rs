@@ -1,5 +1,8 @@
 //! Routines of custom calls: what runs `tnrs_hlo::CustomCall`. One family a file; a routine checks nothing that the
 //! row's check has checked, and allocates the scratch it needs.
+mod linalg;
+mod linalg_info;
+
 use tnrs_hal::Fault;
 use tnrs_hlo::CustomCall;
 use tnrs_types::{DType, Dims};
@@ -92,7 +95,7 @@ pub(crate) struct Routine {
     pub cost: fn(&Args) -> u64,
 }
 
-static FAMILIES: &[&[Routine]] = &[];
+static FAMILIES: &[&[Routine]] = &[linalg::ROUTINES];
 
 /// The routine of a custom call, if this machine has it.
 pub(crate) fn find(name: &str) -> Option<&'static Routine> {
