@@ -28,6 +28,10 @@ mod grid;
 mod histogram;
 mod index;
 mod index_dim;
+mod linalg;
+mod linalg_lstsq;
+mod linalg_lu;
+mod linalg_spectral;
 mod loss;
 mod margin;
 mod matmul;
@@ -95,6 +99,10 @@ pub fn table() -> Vec<&'static Row> {
         gather::ROWS,
         index::ROWS,
         index_dim::ROWS,
+        linalg::ROWS,
+        linalg_lstsq::ROWS,
+        linalg_lu::ROWS,
+        linalg_spectral::ROWS,
         loss::ROWS,
         margin::ROWS,
         matmul::ROWS,
