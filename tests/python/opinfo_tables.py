@@ -16,6 +16,12 @@ TOLERANCE = {
 WIDER = {
     # The CPU filters bytes with integer weights of 16 bits.
     ("_upsample_bilinear2d_aa", torch.uint8): (1, 0),
+    # The CPU errs by up to 3e-6 of scipy, the device by 2e-14 (test_special.py).
+    ("special.airy_ai", torch.float64): (1e-5, 1e-5),
+    ("special.bessel_j0", torch.float64): (1e-6, 1e-5),
+    ("special.bessel_j1", torch.float64): (1e-6, 1e-5),
+    ("special.bessel_y0", torch.float64): (1e-6, 1e-5),
+    ("special.bessel_y1", torch.float64): (1e-6, 1e-5),
     # Operands of 10⁴ leave e^x few digits: the CPU is as far from the gradients in f64.
     ("logcumsumexp", torch.float32): (1e-2, 1e-2),
 }
@@ -64,6 +70,7 @@ STATISTICS = {"native_layer_norm", "native_batch_norm", "_native_batch_norm_legi
 # Operators that leave open which of equal elements they find; the value is the dim they search.
 TIES = {
     "kthvalue": lambda k, dim=-1, keepdim=False: dim,
+    "mode": lambda dim=-1, keepdim=False: dim,
     "sort": lambda dim=-1, descending=False, stable=False: dim,
     "topk": lambda k, dim=-1, largest=True, sorted=True: dim,
 }
@@ -75,7 +82,6 @@ _SPARSE = "sparse tensors are not for this device"
 _LATER = "an index out of range is found on the device, later than the call, and is an IndexError wherever it is found"
 _SHARED = "out= may share memory with an operand: the device reads all before it writes"
 _ARGUMENTS = "the operator takes other arguments than the OpInfo passes, on the CPU as well"
-_WEIGHTS = "weights are not read back to be checked"
 
 # Operator, dtype and check: why it differs from the CPU. Strict: an exception that passes is an error.
 EXPECTED = {
@@ -97,7 +103,7 @@ EXPECTED = {
     "masked_fill float32 values": _SIZE,
     "masked_scatter float32 noncontiguous": _SIZE,
     "masked_scatter float32 values": _SIZE,
-    "multinomial float32 errors": _WEIGHTS,
+    "multinomial float32 errors": "an out= of another dtype is converted to",
     "nn.functional.max_unpool2d float32 noncontiguous": _VIEW,
     "nn.functional.max_unpool3d float32 noncontiguous": _VIEW,
     "nn.functional.max_unpool3d.grad float32 noncontiguous": _VIEW,
@@ -196,31 +202,6 @@ NOT_NATIVE = {
         "unique",
         "unique_consecutive",
     ),
-    "special functions and polynomials": (
-        "igamma",
-        "igammac",
-        "special.airy_ai",
-        "special.bessel_j0",
-        "special.bessel_j1",
-        "special.bessel_y0",
-        "special.bessel_y1",
-        "special.chebyshev_polynomial_t",
-        "special.chebyshev_polynomial_u",
-        "special.chebyshev_polynomial_v",
-        "special.chebyshev_polynomial_w",
-        "special.hermite_polynomial_h",
-        "special.hermite_polynomial_he",
-        "special.laguerre_polynomial_l",
-        "special.legendre_polynomial_p",
-        "special.modified_bessel_k0",
-        "special.modified_bessel_k1",
-        "special.scaled_modified_bessel_k0",
-        "special.scaled_modified_bessel_k1",
-        "special.shifted_chebyshev_polynomial_t",
-        "special.shifted_chebyshev_polynomial_u",
-        "special.shifted_chebyshev_polynomial_v",
-        "special.shifted_chebyshev_polynomial_w",
-    ),
     "sparse and segmented tensors": (
         "_segment_reduce.lengths",
         "_segment_reduce.offsets",
@@ -229,11 +210,8 @@ NOT_NATIVE = {
     ),
     "other operators": (
         "chalf",
-        "frexp",
-        "hash_tensor",
         "histogram",
         "histogramdd",
-        "mode",
         "nn.functional.ctc_loss",
         "nn.functional.fractional_max_pool2d",
         "nn.functional.fractional_max_pool3d",

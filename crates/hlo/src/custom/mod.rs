@@ -12,6 +12,13 @@ use tnrs_types::Scalar;
 
 use crate::{HloError, TensorType};
 
+mod check;
+mod sample;
+mod scan;
+mod special;
+
+pub use check::Rule;
+
 /// The check of a call's operands against the results that it states; the error says what is wrong.
 pub type Check = fn(&CustomCall, &[&TensorType], &[TensorType]) -> Result<(), String>;
 
@@ -27,7 +34,7 @@ pub struct Target {
 }
 
 /// Every family of routines.
-static FAMILIES: &[&[Target]] = &[];
+static FAMILIES: &[&[Target]] = &[check::TARGETS, sample::TARGETS, scan::TARGETS, special::TARGETS];
 
 impl Target {
     /// Every routine.

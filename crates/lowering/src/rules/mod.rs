@@ -3,12 +3,15 @@
 mod accumulate;
 mod activation;
 mod activation_grad;
+mod airy;
 mod amp;
 mod arg_reduce;
 mod arithmetic;
 mod attention;
 mod avg_pool;
+mod bessel;
 mod binary;
+mod bits;
 mod bitwise;
 mod compare;
 mod concat;
@@ -34,6 +37,8 @@ mod norm_group;
 mod norm_layer;
 mod optim;
 mod parts;
+mod polynomial;
+mod quantile;
 mod random;
 mod rearrange;
 mod recurrent;
@@ -49,6 +54,7 @@ mod triangle;
 mod unary;
 mod unfold;
 mod variance;
+mod variates;
 mod window;
 
 use crate::Row;
@@ -58,12 +64,15 @@ pub fn table() -> Vec<&'static Row> {
     let families: &[&'static [Row]] = &[
         activation::ROWS,
         activation_grad::ROWS,
+        airy::ROWS,
         amp::ROWS,
         arg_reduce::ROWS,
         arithmetic::ROWS,
         attention::ROWS,
         avg_pool::ROWS,
+        bessel::ROWS,
         binary::ROWS,
+        bits::ROWS,
         bitwise::ROWS,
         compare::ROWS,
         concat::ROWS,
@@ -90,6 +99,8 @@ pub fn table() -> Vec<&'static Row> {
         norm_layer::ROWS,
         optim::ROWS,
         parts::ROWS,
+        polynomial::ROWS,
+        quantile::ROWS,
         random::ROWS,
         rearrange::ROWS,
         recurrent::ROWS,
@@ -105,6 +116,7 @@ pub fn table() -> Vec<&'static Row> {
         unary::ROWS,
         unfold::ROWS,
         variance::ROWS,
+        variates::ROWS,
         grid::ROWS,
     ];
     families.iter().flat_map(|f| f.iter()).collect()

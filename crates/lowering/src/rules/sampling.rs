@@ -1,11 +1,12 @@
 //! Random integers, permutations, draws from distributions given as tensors, and dropout.
 
+use tnrs_hlo::custom::Rule;
 use tnrs_hlo::{Composite, ReduceKind, TensorType, Value};
 use tnrs_types::{numel, Class, DType, Scalar};
 
 use crate::helpers::{apply_as, Lowered};
 use crate::rules::random::{digits, sum_last, uniform, write};
-use crate::{Arg, Ctx, LowerError, Outcome, Row};
+use crate::{Arg, Ctx, LowerError, Outcome, Ret, Row};
 
 /// Rows of this family.
 pub const ROWS: &[Row] = &[
@@ -27,6 +28,16 @@ pub const ROWS: &[Row] = &[
     }),
     Row::new("aten::multinomial", multinomial),
     Row::new("aten::rrelu_with_noise", rrelu_with_noise),
+    // It writes the noise as well, so it does not follow from the functional overload.
+    Row::new("aten::rrelu_with_noise_", |cx| {
+        let ty = cx.tensor(0)?.ty;
+        cx.outs = vec![ty];
+        let Outcome { rets, mut writes } = rrelu_with_noise(cx)?;
+        if let Some(Ret::Tensor(v)) = rets.first() {
+            writes.insert(0, (0, 0, *v));
+        }
+        Ok(Outcome::writes(writes))
+    }),
 ];
 
 /// Greatest value, and least, of an integer type.
@@ -175,6 +186,7 @@ fn multinomial(cx: &mut Ctx) -> Lowered {
     }
     let weights = cx.cast(x.value, DType::F64)?;
     let weights = cx.b.reshape(weights, &[rows, categories])?;
+    let weights = checked_weights(cx, weights, replace, samples)?;
     let v = if replace {
         with_replacement(cx, weights, rows, categories, samples)?
     } else {
@@ -189,6 +201,19 @@ fn multinomial(cx: &mut Ctx) -> Lowered {
         })?
     };
     cx.finish_reshaped(&[v])
+}
+
+/// The weights; the run fails unless they are finite, not negative, positive in some category of each row, and, without
+/// replacement, in as many as are drawn.
+fn checked_weights(cx: &mut Ctx, weights: Value, replace: bool, samples: i64) -> Result<Value, LowerError> {
+    cx.math(|m| {
+        let w = m.expr(weights);
+        let w = w.require(w.is_finite().and(w.ge(0.0)), Rule::Weights);
+        let positive = sum_last(w.gt(0.0).cast(DType::I64));
+        let w = w.require(positive.gt(0.0), Rule::WeightsSum);
+        let w = if replace { w } else { w.require(positive.ge(samples as f64), Rule::WeightsCount) };
+        w.value()
+    })
 }
 
 fn with_replacement(
