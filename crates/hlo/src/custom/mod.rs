@@ -18,6 +18,13 @@ use tnrs_types::Scalar;
 
 use crate::{HloError, TensorType};
 
+mod check;
+mod sample;
+mod scan;
+mod special;
+
+pub use check::Rule;
+
 /// The check of a call's operands against the results that it states; the error says what is wrong.
 pub type Check = fn(&CustomCall, &[&TensorType], &[TensorType]) -> Result<(), String>;
 
@@ -33,7 +40,7 @@ pub struct Target {
 }
 
 /// Every family of routines.
-static FAMILIES: &[&[Target]] = &[linalg::TARGETS, loss::TARGETS, segment::TARGETS];
+static FAMILIES: &[&[Target]] = &[check::TARGETS, linalg::TARGETS, loss::TARGETS, sample::TARGETS, scan::TARGETS, segment::TARGETS, special::TARGETS];
 
 impl Target {
     /// Every routine.

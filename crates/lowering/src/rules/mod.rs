@@ -3,13 +3,16 @@
 mod accumulate;
 mod activation;
 mod activation_grad;
+mod airy;
 mod amp;
 mod arg_reduce;
 mod arithmetic;
 mod attention;
 mod attention_parts;
 mod avg_pool;
+mod bessel;
 mod binary;
+mod bits;
 mod bitwise;
 mod compare;
 mod concat;
@@ -46,6 +49,8 @@ mod optim;
 mod parts;
 mod pdist;
 mod quantized;
+mod polynomial;
+mod quantile;
 mod random;
 mod rearrange;
 mod recurrent;
@@ -65,6 +70,7 @@ mod unfold;
 mod unique;
 mod variance;
 mod weight_norm;
+mod variates;
 mod window;
 
 use crate::Row;
@@ -74,13 +80,16 @@ pub fn table() -> Vec<&'static Row> {
     let families: &[&'static [Row]] = &[
         activation::ROWS,
         activation_grad::ROWS,
+        airy::ROWS,
         amp::ROWS,
         arg_reduce::ROWS,
         arithmetic::ROWS,
         attention::ROWS,
         attention_parts::ROWS,
         avg_pool::ROWS,
+        bessel::ROWS,
         binary::ROWS,
+        bits::ROWS,
         bitwise::ROWS,
         compare::ROWS,
         concat::ROWS,
@@ -117,6 +126,8 @@ pub fn table() -> Vec<&'static Row> {
         parts::ROWS,
         quantized::ROWS,
         pdist::ROWS,
+        polynomial::ROWS,
+        quantile::ROWS,
         random::ROWS,
         rearrange::ROWS,
         recurrent::ROWS,
@@ -136,6 +147,7 @@ pub fn table() -> Vec<&'static Row> {
         unfold::ROWS,
         variance::ROWS,
         weight_norm::ROWS,
+        variates::ROWS,
         grid::ROWS,
         histogram::ROWS,
     ];

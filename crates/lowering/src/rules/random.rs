@@ -2,6 +2,7 @@
 
 use std::f64::consts::PI;
 
+use tnrs_hlo::custom::Rule;
 use tnrs_hlo::{ReduceKind, TensorType, Value};
 use tnrs_types::{numel, DType, Scalar};
 
@@ -214,6 +215,8 @@ fn bernoulli(
     let v = cx.math(|m| {
         let u = m.expr(u).reshape(&ty.dims);
         let p = p(m);
+        let p = if matches!(p.dtype(), DType::F32 | DType::F64) { p } else { p.cast(DType::F32) };
+        let p = p.require(p.ge(0.0).and(p.le(1.0)), Rule::Probability);
         // Compared in f64 where p is f64: a tiny p must not round to another multiple of 2⁻²⁴.
         let wide = if p.dtype() == DType::F64 { DType::F64 } else { DType::F32 };
         u.cast(wide).lt(p.cast(wide)).value()
@@ -236,7 +239,9 @@ fn normal(cx: &mut Ctx) -> Lowered {
     let std = cx.operand(1, compute, compute)?;
     let v = cx.math(|m| {
         let z = m.expr(z).reshape(&ty.dims);
-        (z * m.expr(std) + m.expr(mean)).value()
+        let std = m.expr(std);
+        let std = std.require(std.ge(0.0), Rule::NormalDeviation);
+        (z * std + m.expr(mean)).value()
     })?;
     cx.finish(v)
 }

@@ -1,5 +1,6 @@
 //! Random integers, permutations, draws from distributions given as tensors, and dropout.
 
+use tnrs_hlo::custom::Rule;
 use tnrs_hlo::{Composite, ReduceKind, TensorType, Value};
 use tnrs_types::{numel, Class, DType, Scalar};
 
@@ -190,6 +191,7 @@ fn multinomial(cx: &mut Ctx) -> Lowered {
     }
     let weights = cx.cast(x.value, DType::F64)?;
     let weights = cx.b.reshape(weights, &[rows, categories])?;
+    let weights = checked_weights(cx, weights, replace, samples)?;
     let v = if replace {
         with_replacement(cx, weights, rows, categories, samples)?
     } else {
@@ -204,6 +206,19 @@ fn multinomial(cx: &mut Ctx) -> Lowered {
         })?
     };
     cx.finish_reshaped(&[v])
+}
+
+/// The weights; the run fails unless they are finite, not negative, positive in some category of each row, and, without
+/// replacement, in as many as are drawn.
+fn checked_weights(cx: &mut Ctx, weights: Value, replace: bool, samples: i64) -> Result<Value, LowerError> {
+    cx.math(|m| {
+        let w = m.expr(weights);
+        let w = w.require(w.is_finite().and(w.ge(0.0)), Rule::Weights);
+        let positive = sum_last(w.gt(0.0).cast(DType::I64));
+        let w = w.require(positive.gt(0.0), Rule::WeightsSum);
+        let w = if replace { w } else { w.require(positive.ge(samples as f64), Rule::WeightsCount) };
+        w.value()
+    })
 }
 
 fn with_replacement(

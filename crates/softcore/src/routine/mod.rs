@@ -10,6 +10,12 @@ use tnrs_hal::Fault;
 use tnrs_hlo::CustomCall;
 use tnrs_types::{DType, Dims};
 
+mod check;
+mod elements;
+mod sample;
+mod scan;
+mod special;
+
 /// Dense row-major memory of an operand or result.
 #[derive(Clone, Debug)]
 pub(crate) struct Slab {
@@ -98,7 +104,7 @@ pub(crate) struct Routine {
     pub cost: fn(&Args) -> u64,
 }
 
-static FAMILIES: &[&[Routine]] = &[linalg::ROUTINES, loss::ROUTINES, segment::ROUTINES];
+static FAMILIES: &[&[Routine]] = &[check::ROUTINES, linalg::ROUTINES, loss::ROUTINES, sample::ROUTINES, scan::ROUTINES, segment::ROUTINES, special::ROUTINES];
 
 /// The routine of a custom call, if this machine has it.
 pub(crate) fn find(name: &str) -> Option<&'static Routine> {
