@@ -1,10 +1,14 @@
 """Command line of the coverage tool; see the package's description."""
 
+import os
+
+# The device starts in the workers, which are forked from here.
+os.environ |= {"TORCH_DEVICE_BACKEND_AUTOLOAD": "0", "TORCH_NEURONX_FALLBACK": "error", "OMP_NUM_THREADS": "1"}
+
 import argparse
 import collections
 import hashlib
 import json
-import os
 import pathlib
 import sys
 import time

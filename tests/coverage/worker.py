@@ -1,48 +1,41 @@
-"""A process that runs cases: one operator a line on standard input, one result a line on standard output.
+"""A process that runs cases: takes tasks from a connection, answers with one record a case.
 
-What is running now stands in a small shared file, so that the parent can name it when this process is dead.
+It is forked from a parent that has PyTorch and its databases, but not the device: a device cannot cross a fork. What is
+running now stands in memory shared with the parent, so that it can be named when this process is dead.
 """
 
 import faulthandler
-import json
-import mmap
 import os
-import sys
 import warnings
 
 NOW = 256
 
 
-def main(path):
+def main(connection, now, log):
+    os.dup2(log.fileno(), 1)
+    os.dup2(log.fileno(), 2)
     faulthandler.enable()
-    replies = os.fdopen(os.dup(1), "w", buffering=1)
-    os.dup2(2, 1)
     warnings.simplefilter("ignore")
     import torch
+    import torch_neuronx  # noqa: F401
 
     from .databases import database
     from .outcome import Outcome
 
     torch.set_num_threads(1)
-    with open(path, "r+b") as f:
-        now = mmap.mmap(f.fileno(), NOW)
 
     def tick(text):
         now[:] = text.encode()[:NOW].ljust(NOW)
 
-    for line in sys.stdin:
-        task = json.loads(line)
+    while task := connection.recv():
         for dtype in task["dtypes"]:
             tick("set up")
-            replies.write(json.dumps({"begins": dtype}) + "\n")
+            connection.send({"begins": dtype})
             try:
                 outcome = database(task["kind"]).run(task["op"], dtype, task["options"], tick)
             except Exception as e:
                 outcome = Outcome()
                 outcome.fail("harness", 0, e)
-            replies.write(json.dumps({"dtype": dtype, **outcome.record()}) + "\n")
-        replies.write("{}\n")
-
-
-if __name__ == "__main__":
-    main(sys.argv[1])
+            connection.send({"dtype": dtype, **outcome.record()})
+        connection.send(None)
+    os._exit(0)
