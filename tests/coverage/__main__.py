@@ -43,10 +43,8 @@ def selected(options):
     dtypes = split(options.dtypes)
     for kind in split(options.kind) or DATABASES:
         for name in database(kind).names():
-            if options.only and not {name, name.split(".")[0]} & set(split(options.only)):
-                base = getattr(database(kind).infos[name], "name", None) if hasattr(database(kind), "infos") else None
-                if base not in split(options.only):
-                    continue
+            if options.only and not {name, database(kind).family(name)} & set(split(options.only)):
+                continue
             chosen = [d for d in database(kind).dtypes(name) if not dtypes or d in dtypes]
             if chosen:
                 yield kind, name, chosen

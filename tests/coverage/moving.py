@@ -21,24 +21,32 @@ def differentiable(x):
 
 def to_device(value):
     """The same arguments on the device: tensors keep their strides, and go on sharing memory where they do."""
-    memories = {}
+    memories, moved = {}, {}
 
     def move(x):
         if isinstance(x, torch.Tensor):
-            if x.layout != torch.strided or x.is_conj() or x.is_neg() or x.numel() == 0:
-                return x.detach().to("neuron").requires_grad_(x.requires_grad)
-            memory = x.untyped_storage()
-            key = memory.data_ptr(), x.dtype
-            if key not in memories:
-                whole = torch.empty(0, dtype=x.dtype).set_(memory, 0, (memory.nbytes() // x.element_size(),))
-                memories[key] = whole.to("neuron")
-            there = memories[key].as_strided(x.shape, x.stride(), x.storage_offset())
-            return there.requires_grad_(x.requires_grad)
+            if id(x) not in moved:
+                moved[id(x)] = move_tensor(x, memories)
+            return moved[id(x)]
         if isinstance(x, torch.device) or (isinstance(x, str) and x == "cpu"):
             return "neuron"
         return x
 
     return tree_map(move, value)
+
+
+def move_tensor(x, memories):
+    if x.device.type != "cpu":
+        return x
+    if x.layout != torch.strided or x.is_conj() or x.is_neg() or x.numel() == 0:
+        return x.detach().to("neuron").requires_grad_(x.requires_grad)
+    memory = x.untyped_storage()
+    key = memory.data_ptr(), x.dtype
+    if key not in memories:
+        whole = torch.empty(0, dtype=x.dtype).set_(memory, 0, (memory.nbytes() // x.element_size(),))
+        memories[key] = whole.to("neuron")
+    there = memories[key].as_strided(x.shape, x.stride(), x.storage_offset())
+    return there.requires_grad_(x.requires_grad)
 
 
 def spread(value):

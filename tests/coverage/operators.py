@@ -1,23 +1,32 @@
 """The checks of one operator (an OpInfo) in one dtype."""
 
+import random
+
 import torch
 
 from .compare import Difference, compare, raised, same_error
 from .moving import differentiable, lift, spread, tensors, to_device
-from .outcome import Outcome
+from .outcome import Outcome, Refused
 from .tables import DROPOUT, TIES
 from .tolerance import tolerance
 
 # Samples whose gradients are also taken through views with gaps, and that write to all three kinds of `out=`.
 THOROUGH = 3
+# Kinds of `out=`: of the right sizes, empty, of the right sizes with gaps.
+FITS, GROWS, GAPS = range(3)
 
 
 def full_name(info):
     return f"{info.name}.{info.variant_test_name}" if info.variant_test_name else info.name
 
 
-def samples(info, dtype, limit, grad):
+def seed():
     torch.manual_seed(0)
+    random.seed(0)
+
+
+def samples(info, dtype, limit, grad):
+    seed()
     taken = []
     for sample in info.sample_inputs("cpu", dtype, requires_grad=grad):
         if len(taken) >= limit:
@@ -28,14 +37,14 @@ def samples(info, dtype, limit, grad):
     return taken
 
 
-def check(info, dtype, limit=10**9, checks=None, tick=lambda text: None):
+def check(info, dtype, limit=10**9, checks=None, tick=lambda text: None, kind=None):
     """All checks of an OpInfo in a dtype."""
     outcome = Outcome(tick)
     wanted = lambda name: checks is None or name in checks
     tick("sample generation")
     grad = dtype in info.supported_backward_dtypes("cpu") if info.supports_autograd else False
     for nth, sample in enumerate(samples(info, dtype, limit, grad)):
-        Sample(info, dtype, nth, sample, grad, outcome).run(wanted)
+        (kind or Sample)(info, dtype, nth, sample, grad, outcome).run(wanted)
     return outcome
 
 
@@ -68,8 +77,11 @@ class Sample:
             attempt("noncontiguous", self.noncontiguous)
         if self.info.inplace_variant is not None and self.may_write:
             attempt("inplace", self.inplace)
-        if self.info.supports_out and tensors(self.want):
+        if self.has_out() and tensors(self.want):
             attempt("out", self.out)
+
+    def has_out(self):
+        return self.info.supports_out
 
     def call(self, arguments, op=None, **more):
         return (op or self.info)(arguments[0], *arguments[1], **arguments[2], **more)
@@ -163,14 +175,14 @@ class Sample:
             backward(outs, differentiable(here), self.on_cpu()[0])
 
     def refused_alike(self, error, call):
-        """Raises the error, unless the call raises one of the same type on the CPU."""
+        """Raises the error, or `Refused` where the call raises one of the same type on the CPU."""
         if isinstance(error, AssertionError):
             raise error
         try:
             call()
         except Exception as e:
             if type(e) is type(error):
-                return
+                raise Refused from None
         raise error
 
     @torch.no_grad()
@@ -181,7 +193,7 @@ class Sample:
         try:
             want = op(here[0].clone(), *here[1], **here[2])
         except Exception:
-            return
+            raise Refused from None
         for target in (there[0].clone(), spread(there[0])):
             got = op(target, *there[1], **there[2])
             if got is not target:
@@ -191,26 +203,29 @@ class Sample:
     @torch.no_grad()
     def out(self):
         """The `out=` variant: into tensors of the right sizes, of sizes to grow from, and with strides of their own."""
-        want = tensors(self.want)
-        like = tensors(getattr(self, "got", None)) or want
-        for kind in range(3) if self.nth < THOROUGH else [self.nth % 3]:
+        for kind in (FITS, GROWS, GAPS) if self.nth < THOROUGH else (self.nth % 3,):
+            want = tensors(self.want)
             try:
-                outs = [destination(t, kind, "neuron") for t in like]
-                strides = [t.stride() for t in outs]
-                self.call(self.there, out=outs[0] if isinstance(self.want, torch.Tensor) else outs)
-                self.compare(outs, self.want)
-                if kind != 1 and strides != [t.stride() for t in outs]:
-                    raise Difference("out= lost its strides")
+                outs, kept = self.write(self.there, tensors(getattr(self, "got", None)) or want, kind, "neuron")
             except Exception as e:
-                outs = [destination(t, kind, "cpu") for t in want]
-                self.refused_alike(e, lambda: self.call(self.here, out=outs[0] if isinstance(self.want, torch.Tensor) else outs))
+                self.refused_alike(e, lambda: self.write(self.here, want, kind, "cpu"))
+            self.compare(outs, self.want)
+            if not kept and self.write(self.here, want, kind, "cpu")[1]:
+                raise Difference("out= lost its strides")
+
+    def write(self, arguments, like, kind, device):
+        """What was written to, and whether it kept its strides where it had no need to grow."""
+        outs = [destination(t, kind, device) for t in like]
+        strides = [t.stride() for t in outs]
+        self.call(arguments, out=outs[0] if isinstance(self.want, torch.Tensor) else outs)
+        return outs, kind == GROWS or strides == [t.stride() for t in outs]
 
 
 def destination(like, kind, device):
-    if kind == 1:
+    if kind == GROWS:
         return torch.empty(0, dtype=like.dtype, device=device)
     whole = torch.empty(like.shape, dtype=like.dtype, device=device)
-    return spread(whole) if kind == 2 else whole
+    return spread(whole) if kind == GAPS else whole
 
 
 def backward(outs, inputs, seeds):
@@ -221,7 +236,7 @@ def check_errors(info, tick=lambda text: None):
     """Bad operands raise what they raise on the CPU (PyTorch lists them once, not by dtype)."""
     outcome = Outcome(tick)
     tick("sample generation")
-    torch.manual_seed(0)
+    seed()
     for nth, bad in enumerate(info.error_inputs("cpu")):
         sample = bad.sample_input
         here = sample.input, sample.args, sample.kwargs

@@ -51,6 +51,23 @@ RANDOM = {
     "uniform",
 }
 
+# Modules whose results are random in training.
+RANDOM_IN_TRAINING = {
+    "nn.AlphaDropout",
+    "nn.Dropout",
+    "nn.Dropout1d",
+    "nn.Dropout2d",
+    "nn.Dropout3d",
+    "nn.FeatureAlphaDropout",
+    "nn.FractionalMaxPool2d",
+    "nn.FractionalMaxPool3d",
+    "nn.RReLU",
+    "nn.Transformer",
+    "nn.TransformerDecoderLayer",
+    "nn.TransformerEncoder",
+    "nn.TransformerEncoderLayer",
+}
+
 # Whether a sample of these drops elements at random, and is left out.
 DROPOUT = {
     "nn.functional.multi_head_attention_forward": lambda sample: sample.kwargs.get("training", False),
