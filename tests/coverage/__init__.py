@@ -1,6 +1,6 @@
 """What of PyTorch's own databases runs natively on the neuron device, measured against the CPU.
 
-    python -m tests.coverage [--kind op_db] [--only NAME] [--dtypes float32,int64] [--jobs N] [--quick]
+    python -m tests.coverage [--kind op_db] [--only NAME] [--dtypes float32,int64] [--jobs N] [--quick] [--slice]
 
 | module | topic |
 |---|---|
@@ -9,8 +9,9 @@
 | `moving` | arguments on the device, as views with gaps, in higher precision |
 | `compare` | equality of results and of exceptions |
 | `outcome` | what a case found: native, fallback, fails, not in PyTorch |
-| `operators` ... | the checks of one database each |
+| `operators`, `foreach`, `modules`, `optimizers`, `gradients` | the checks of one database each |
 | `databases` | name of a database to its cases |
-| `worker`, `pool` | processes that survive crashes and hangs |
+| `worker`, `pool`, `results` | processes that survive crashes and hangs; an interrupted run goes on |
 | `ledger`, `gaps` | the committed record; what is missing, by ATen operator |
+| `slice` | the part that is run for each change, against the record |
 """

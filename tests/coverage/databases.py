@@ -32,11 +32,12 @@ class Database:
         info = self.infos[name]
         return sorted(map(dtype_name, self.types(info))) + [ERRORS] * self.errors(info)
 
-    def run(self, name, dtype, options, tick):
+    def run(self, name, dtype, samples, checks, tick):
+        """Runs a case over at most so many samples (0: all), and all checks or those named."""
         info = self.infos[name]
         if dtype == ERRORS:
             return self.checks.check_errors(info, tick)
-        return self.checks.check(info, getattr(torch, dtype), options["samples"] or 10**9, options["checks"], tick)
+        return self.checks.check(info, getattr(torch, dtype), samples or 10**9, checks, tick)
 
 
 def operators(infos, checks=None):

@@ -3,8 +3,10 @@
 import collections
 import json
 import pathlib
+import re
 
 from .outcome import ABSENT, FAILS, FALLBACK, NATIVE
+from .tables import EXPECTED
 
 DOCS = pathlib.Path(__file__).resolve().parents[2] / "docs"
 JSON, MARKDOWN = DOCS / "coverage.json", DOCS / "coverage.md"
@@ -36,11 +38,36 @@ def entry(op, records):
 
 
 def reason(record):
-    """The first failing sample and why. Of failures of several kinds, one that is not about a missing rule."""
-    f = next((f for f in record["failures"] if f["missing"] is None), record["failures"][0])
-    if f["missing"]:
-        return f"{f['check']} #{f['sample']}: no rule for {f['missing']}"
-    return f"{f['check']} #{f['sample']}: {f['error']}: {f['text'][:TEXT]}"
+    """The first failure, and where that is about a missing rule also the first other one; as written by hand if it is."""
+    first = record["failures"][0]
+    other = next((f for f in record["failures"] if f["missing"] is None), first)
+    said = [describe(record["op"], f) for f in ([first] if other is first else [first, other])]
+    return "; ".join(said)
+
+
+def describe(op, failure):
+    where = f"{failure['check']} #{failure['sample']}"
+    if failure["missing"]:
+        return f"{where}: no rule for {failure['missing']}"
+    known = EXPECTED.get(f"{op} {failure['check']}")
+    return f"{where}: {f'known: {known}' if known else failure['error'] + ': ' + failure['text'][:TEXT]}"
+
+
+def sample(reason):
+    """The number of the first sample that a reason is about."""
+    return int(re.search(r" #(\d+): ", reason).group(1))
+
+
+def unused(ledger):
+    """Entries of the table of known differences that no failure needs."""
+    needed = {
+        f"{line['op']} {check}"
+        for lines in ledger.values()
+        for line in lines
+        for why in line.get(FAILS, {}).values()
+        for check in re.findall(r"(?:^|; )([\w -]+) #\d+: ", why)
+    }
+    return sorted(set(EXPECTED) - needed)
 
 
 def build(records):
@@ -68,7 +95,7 @@ def statuses(ledger):
 
 
 def write(records):
-    """Replaces what the records are about; other databases keep their lines."""
+    """Replaces what the records are about; other databases keep their lines. The whole ledger."""
     ledger = {**read(), **build(records)}
     DOCS.mkdir(exist_ok=True)
     parts = []
@@ -77,6 +104,7 @@ def write(records):
         parts.append(f'"{kind}": [\n{lines}\n]')
     JSON.write_text("{\n" + ",\n".join(parts) + "\n}\n")
     MARKDOWN.write_text(markdown(ledger))
+    return ledger
 
 
 def markdown(ledger):

@@ -13,9 +13,10 @@ from .tables import RANDOM_IN_TRAINING
 MODES = {True: "train", False: "eval"}
 
 
-def check(info, dtype, limit=10**9, checks=None, tick=lambda text: None):
+def check(info, dtype, limit=10**9, checks=None, tick=lambda text: None, modes=None):
+    """All inputs of a module in a dtype, in training and, where that differs, in evaluation."""
     outcome = Outcome(tick)
-    for training in (True, False) if info.train_and_eval_differ else (True,):
+    for training in modes or ((True, False) if info.train_and_eval_differ else (True,)):
         mode = MODES[training]
         tick(f"{mode} sample generation")
         seed()

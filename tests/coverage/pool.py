@@ -24,7 +24,7 @@ class Worker:
         theirs.close()
 
     def give(self, task):
-        self.task, self.dtype = task, task["dtypes"][0]
+        self.task, self.dtype = task, next(iter(task["dtypes"]))
         self.deadline = time.monotonic() + task["limit"] + START
         self.connection.send(task)
 
@@ -52,8 +52,8 @@ class Worker:
 
 
 def run(tasks, jobs, done):
-    """Runs tasks {kind, op, dtypes, options, limit}; calls `done(kind, op, record)` for each dtype. `limit` is the seconds
-    that one case may take."""
+    """Runs tasks {kind, op, dtypes: {dtype: number of samples}, checks, limit}; calls `done(kind, op, record)` for each dtype.
+    `limit` is the seconds that one case may take."""
     todo = collections.deque(tasks)
     busy = {}
 
@@ -69,7 +69,8 @@ def run(tasks, jobs, done):
     def dead(w, error, text):
         task = w.task
         done(task["kind"], task["op"], w.lost(error, text))
-        rest = task["dtypes"][task["dtypes"].index(w.dtype) + 1 :]
+        order = list(task["dtypes"])
+        rest = {d: task["dtypes"][d] for d in order[order.index(w.dtype) + 1 :]}
         if rest:
             todo.appendleft({**task, "dtypes": rest})
         del busy[w.connection]

@@ -28,11 +28,11 @@ def main(connection, now, log):
         now[:] = text.encode()[:NOW].ljust(NOW)
 
     while task := connection.recv():
-        for dtype in task["dtypes"]:
+        for dtype, samples in task["dtypes"].items():
             tick("set up")
             connection.send({"begins": dtype})
             try:
-                outcome = database(task["kind"]).run(task["op"], dtype, task["options"], tick)
+                outcome = database(task["kind"]).run(task["op"], dtype, samples, task["checks"], tick)
             except Exception as e:
                 outcome = Outcome()
                 outcome.fail("harness", 0, e)
