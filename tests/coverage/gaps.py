@@ -2,6 +2,8 @@
 
 import collections
 
+from .outcome import shape
+
 RERUN = "`TORCH_NEURONX_FALLBACK=error python -m tests.coverage --only OP [--dtypes float32,...] --verbose`"
 
 
@@ -14,8 +16,9 @@ def text(records):
             if f["missing"]:
                 missing[f["missing"]][f"{r['op']}"].add(r["dtype"])
             else:
-                key = f["check"], f["error"], f["text"][:60]
-                failing[r["op"]].setdefault(key, {"dtypes": [], "first": f})["dtypes"].append(r["dtype"])
+                key = f["error"], shape(f["text"])[:40]
+                kind = failing[r["op"]].setdefault(key, {"dtypes": {}, "checks": {}, "first": f})
+                kind["dtypes"][r["dtype"]] = kind["checks"][f["check"]] = None
     statuses = collections.Counter(r["status"] for r in records)
     lines = ["# Gaps", "", f"Cases: {dict(statuses)}. Rerun one operator: {RERUN}", ""]
     lines += [f"## No native rule: {len(missing)} ATen operators", ""]
@@ -26,7 +29,7 @@ def text(records):
     lines += ["", f"## Failing operators: {len(failing)}", ""]
     for op, kinds in sorted(failing.items()):
         lines.append(f"### {op}")
-        for (check, error, _), k in sorted(kinds.items()):
+        for (error, _), k in sorted(kinds.items()):
             f = k["first"]
-            lines.append(f"- {check} [{' '.join(k['dtypes'])}] sample {f['sample']} {error}: {f['text'][:260]}")
+            lines.append(f"- {', '.join(k['checks'])} [{' '.join(k['dtypes'])}] sample {f['sample']} {error}: {f['text'][:220]}")
     return "\n".join(lines) + "\n"

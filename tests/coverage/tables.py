@@ -38,8 +38,16 @@ RANDOM = {
     "randint_like",
     "randn",
     "randn_like",
+    "resize_",
+    "resize_as_",
     "uniform",
 }
+
+# Operators that look at the memory behind their operand: a view of other memory is another operand.
+MEMORY = {"as_strided", "as_strided.partial_views", "as_strided_copy", "as_strided_scatter", "resize_", "resize_as_"}
+
+# Operators whose operands but the first PyTorch wants on the CPU for every device.
+HOST_OPERANDS = {"tensor_split"}
 
 # Modules whose results are random in training.
 RANDOM_IN_TRAINING = {

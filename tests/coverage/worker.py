@@ -4,14 +4,18 @@ It is forked from a parent that has PyTorch and its databases, but not the devic
 running now stands in memory shared with the parent, so that it can be named when this process is dead.
 """
 
+import ctypes
 import faulthandler
 import os
+import signal
 import warnings
 
 NOW = 256
+PR_SET_PDEATHSIG = 1  # linux/prctl.h: a worker does not outlive its parent
 
 
 def main(connection, now, log):
+    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
     os.dup2(log.fileno(), 1)
     os.dup2(log.fileno(), 2)
     faulthandler.enable()
