@@ -197,13 +197,13 @@ class Sample:
 
     @torch.no_grad()
     def inplace(self):
-        """The in-place variant, wherever the CPU accepts the sample: on a tensor of its own, and on a view with gaps."""
+        """The in-place variant: on a tensor of its own, and on a view with gaps. What the CPU refuses is refused alike."""
         op = self.info.inplace_variant
         here, there = self.here, self.there
         try:
             want = op(here[0].clone(), *here[1], **here[2])
-        except Exception:
-            raise Refused from None
+        except Exception as e:
+            return same_error(raised(lambda: op(there[0].clone(), *there[1], **there[2])), e)
         targets = [there[0].clone()] if self.name in MEMORY else [there[0].clone(), spread(there[0])]
         for target in targets:
             got = op(target, *there[1], **there[2])
