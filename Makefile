@@ -10,14 +10,15 @@ export VIRTUAL_ENV := $(abspath $(VENV))
 # Crates that are tested by cargo; the bridge is a Python module and is tested from Python.
 CRATES := --workspace --exclude tnrs-bridge
 
-.PHONY: demo test build lint rust-test loom python-test models models-quick xla-test bench bench-ops clean
+.PHONY: demo test build lint rust-test loom python-test xla-test upstream-test models models-quick coverage coverage-slice \
+	bench bench-ops clean
 
 demo: build
 	$(PY) examples/train_gpt.py
 	$(PY) examples/digits_cnn.py
 	$(PY) examples/embed_sentences.py
 
-test: lint rust-test loom build xla-test python-test models-quick
+test: lint rust-test loom build xla-test python-test upstream-test models-quick coverage-slice
 
 $(VENV)/.installed: requirements.txt
 	test -x $(PY) || $(PYTHON) -m venv $(VENV)
@@ -62,6 +63,18 @@ models: $(VENV)/.installed-models build
 
 models-quick: $(VENV)/.installed-models build
 	$(PY) -m pytest -q tests/models -m "not slow"
+
+# PyTorch's device-generic tests, with its own means for backends outside its tree (docs/upstream-tests.md).
+upstream-test: $(VENV)/.installed-test build
+	$(PY) -m pytest -q tests/upstream
+
+# All of PyTorch's databases against the CPU; writes docs/coverage.md and docs/coverage.json.
+coverage: $(VENV)/.installed-test build
+	$(PY) -m tests.coverage --gaps target/coverage/gaps.md
+
+# A fixed part of them, which has to be what docs/coverage.json says.
+coverage-slice: $(VENV)/.installed-test build
+	$(PY) -m tests.coverage --slice
 
 # Ours against PyTorch's CPU backend, interleaved in one process; prints ratios.
 bench: build
