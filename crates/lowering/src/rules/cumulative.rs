@@ -4,7 +4,7 @@ use tnrs_hlo::{Composite, ReduceKind, Value};
 use tnrs_types::{DType, Scalar};
 
 use crate::helpers::{dim, Lowered};
-use crate::{Ctx, Expr, LowerError, Row};
+use crate::{Ctx, LowerError, Row};
 
 /// Rows of this family.
 pub const ROWS: &[Row] = &[

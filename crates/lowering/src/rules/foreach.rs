@@ -4,7 +4,7 @@ use tnrs_hlo::Value;
 use tnrs_types::{DType, Scalar};
 
 use crate::helpers::{Domain, Lowered};
-use crate::rules::{arithmetic, binary, norm, parts, reduction};
+use crate::rules::{arithmetic, binary, norm, parts, reduction, unary};
 use crate::{result_type, Arg, Ctx, Expr, LowerError, Outcome, Ret, Row, ScalarArg, Tensor};
 
 macro_rules! unaries {
@@ -33,9 +33,9 @@ unaries! {
     "frac", Promoted => |x| x - x.trunc();
     "lgamma", Float => |x| x.lgamma();
     "log", Float => |x| x.log();
-    "log10", Float => |x| x.log() / std::f64::consts::LN_10;
+    "log10", Float => |x| unary::over(x.log(), std::f64::consts::LN_10);
     "log1p", Float => |x| x.log1p();
-    "log2", Float => |x| x.log() / std::f64::consts::LN_2;
+    "log2", Float => |x| unary::over(x.log(), std::f64::consts::LN_2);
     "neg", Promoted => |x| -x;
     "reciprocal", Float => |x| 1.0 / x;
     "round", Promoted => |x| whole(x, |x| x.round());

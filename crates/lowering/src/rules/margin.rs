@@ -42,7 +42,9 @@ fn hinge<'m>(
     let at = t.flat_index(&[rows, classes], 1);
     let own = x.flatten().take_rows(0, at.flatten()).reshape(&[rows, 1]);
     let is_target = m.iota(DType::I64, &[rows, classes], 1).eq(t);
-    let excess = is_target.select(0.0, (x - own + margin).max(0.0));
+    let distance = x - own + margin;
+    // NaN counts as no excess.
+    let excess = is_target.select(0.0, distance.gt(0.0).select(distance, 0.0));
     let weight = weight.map(|w| m.expr(w).cast(x.dtype()).take_rows(0, t.flatten()).reshape(&[rows, 1]));
     Hinge { excess, is_target, weight }
 }
