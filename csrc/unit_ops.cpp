@@ -4,6 +4,7 @@
 #include "call.cpp"
 #include "composite.cpp"
 #include "copy.cpp"
+#include "dynamic.cpp"
 #include "fallback.cpp"
 #include "meta.cpp"
 #include "register.cpp"

@@ -73,8 +73,8 @@ impl From<CallError> for Error {
 impl From<StreamFault> for Error {
     fn from(e: StreamFault) -> Self {
         let kind = match e.fault {
-            Fault::IndexOutOfRange { .. } => Kind::Index,
-            Fault::Device(_) => Kind::Runtime,
+            Fault::IndexOutOfRange { raises: tnrs_types::Raises::Index, .. } => Kind::Index,
+            Fault::IndexOutOfRange { .. } | Fault::Data(_) | Fault::Device(_) => Kind::Runtime,
         };
         Error::new(kind, e.to_string())
     }

@@ -6,6 +6,7 @@ mod activation_grad;
 mod amp;
 mod arg_reduce;
 mod arithmetic;
+mod assert;
 mod attention;
 mod avg_pool;
 mod binary;
@@ -63,6 +64,7 @@ pub fn table() -> Vec<&'static Row> {
         amp::ROWS,
         arg_reduce::ROWS,
         arithmetic::ROWS,
+        assert::ROWS,
         attention::ROWS,
         avg_pool::ROWS,
         binary::ROWS,

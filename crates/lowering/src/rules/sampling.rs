@@ -25,7 +25,7 @@ pub const ROWS: &[Row] = &[
         let v = apply_as(cx, [0, 1, 2], dtype, dtype.opmath(), |[g, mask, scale]| g * mask * scale)?;
         cx.finish(v)
     }),
-    Row::new("aten::multinomial", multinomial),
+    Row::new("aten::multinomial", multinomial).exact(),
     Row::new("aten::rrelu_with_noise", rrelu_with_noise),
 ];
 
@@ -175,6 +175,12 @@ fn multinomial(cx: &mut Ctx) -> Lowered {
     }
     let weights = cx.cast(x.value, DType::F64)?;
     let weights = cx.b.reshape(weights, &[rows, categories])?;
+    cx.math(|m| {
+        let w = m.expr(weights);
+        let legal = w.ge(0.0).and(w.lt(f64::INFINITY));
+        legal.assert("probability tensor contains either `inf`, `nan` or element < 0");
+        sum_last(w).gt(0.0).assert("invalid multinomial distribution (sum of probabilities <= 0)");
+    })?;
     let v = if replace {
         with_replacement(cx, weights, rows, categories, samples)?
     } else {
