@@ -8,6 +8,7 @@
 //! This crate has never heard of PyTorch, of devices, or of memory.
 mod builder;
 mod composite;
+pub mod custom;
 mod error;
 mod infer;
 pub mod interpret;
@@ -22,6 +23,7 @@ mod verify;
 
 pub use builder::Builder;
 pub use composite::Composite;
+pub use custom::CustomCall;
 pub use error::HloError;
 pub use interpret::{interpret, try_interpret, Fault};
 pub use ir::{Func, Instr, TensorType, Value};

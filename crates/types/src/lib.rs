@@ -8,7 +8,7 @@ mod func;
 mod scalar;
 
 pub use dtype::{Class, DType};
-pub use func::{BinaryKind, CompareDir, ReduceKind, ScatterKind, UnaryKind};
+pub use func::{BinaryKind, CompareDir, FftKind, ReduceKind, ScatterKind, UnaryKind};
 pub use scalar::Scalar;
 
 /// The Python exception that an illegal index becomes.

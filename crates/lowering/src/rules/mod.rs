@@ -20,6 +20,7 @@ mod distance;
 mod embedding;
 mod embedding_bag;
 mod foreach;
+mod fourier;
 mod gather;
 mod grid;
 mod index;
@@ -36,6 +37,7 @@ mod norm_group;
 mod norm_layer;
 mod optim;
 mod parts;
+mod quantized;
 mod random;
 mod rearrange;
 mod recurrent;
@@ -80,6 +82,7 @@ pub fn table() -> Vec<&'static Row> {
         foreach::BINARY,
         foreach::ROWS,
         foreach::UNARY,
+        fourier::ROWS,
         gather::ROWS,
         index::ROWS,
         index_dim::ROWS,
@@ -95,6 +98,7 @@ pub fn table() -> Vec<&'static Row> {
         norm_layer::ROWS,
         optim::ROWS,
         parts::ROWS,
+        quantized::ROWS,
         random::ROWS,
         rearrange::ROWS,
         recurrent::ROWS,
