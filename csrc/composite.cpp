@@ -5,6 +5,7 @@
 #include <ATen/ops/_ctc_loss.h>
 #include <ATen/ops/_ctc_loss_backward.h>
 #include <ATen/ops/cat.h>
+#include <ATen/native/Resize.h>
 #include <ATen/ops/gelu.h>
 #include <ATen/ops/layer_norm.h>
 #include <ATen/ops/linear.h>
@@ -145,13 +146,7 @@ std::tuple<at::Tensor, at::Tensor> batch_norm_update_stats(const at::Tensor& inp
   return {mean.to(input.scalar_type()), var.to(input.scalar_type())};
 }
 
-// Tangents of the gated linear unit a·σ(b), and of its gradient.
-at::Tensor glu_jvp(const at::Tensor& glu, const at::Tensor& x, const at::Tensor& dx, int64_t dim) {
-  const auto parts = x.chunk(2, dim), tangents = dx.chunk(2, dim);
-  const at::Tensor gate = parts[1].sigmoid();
-  return tangents[0].mul(gate).add(glu.sub(gate.mul(glu)).mul(tangents[1]));
-}
-
+// Tangent of the gradient of the gated linear unit a·σ(b).
 at::Tensor glu_backward_jvp(const at::Tensor& grad_x, const at::Tensor& grad_glu, const at::Tensor& x,
     const at::Tensor& dgrad_glu, const at::Tensor& dx, int64_t dim) {
   const auto parts = x.chunk(2, dim), tangents = dx.chunk(2, dim);
@@ -168,16 +163,33 @@ at::Tensor glu_backward_jvp(const at::Tensor& grad_x, const at::Tensor& grad_glu
 // nested tensors on the device, so it keeps the padding.
 bool never_packed(const at::Tensor&, const at::Tensor&) { return false; }
 
+// PyTorch's default for devices raises another exception than its CPU kernel.
+at::Tensor narrowed(const at::Tensor& self, int64_t dim, int64_t start, int64_t length) {
+  TORCH_CHECK(dim < self.dim(), "narrow_copy: dim ", dim, " of a tensor with ", self.dim(), " dims");
+  return self.narrow(dim, start, length).clone(at::MemoryFormat::Contiguous);
+}
+
+at::Tensor& narrowed_out(const at::Tensor& self, int64_t dim, int64_t start, int64_t length, at::Tensor& out) {
+  TORCH_CHECK(out.scalar_type() == self.scalar_type(), "narrow_copy: out has type ", out.scalar_type(), " instead of ",
+      self.scalar_type());
+  const at::Tensor part = narrowed(self, dim, start, length);
+  if (at::native::resize_output_check(out, part.sizes())) {
+    neuron::resize(out, part.sizes(), std::nullopt);
+  }
+  return out.copy_(part);
+}
+
 } // namespace
 
 void register_composites(torch::Library& m) {
+  m.impl("narrow_copy", narrowed);
+  m.impl("narrow_copy.out", narrowed_out);
   m.impl("_native_multi_head_attention", multi_head_attention);
   m.impl("_transformer_encoder_layer_fwd", encoder_layer);
   m.impl("_nested_tensor_from_mask_left_aligned", never_packed);
   m.impl("_ctc_loss.Tensor", ctc_loss);
   m.impl("_ctc_loss_backward.Tensor", ctc_loss_backward);
   m.impl("batch_norm_update_stats", batch_norm_update_stats);
-  m.impl("glu_jvp", glu_jvp);
   m.impl("glu_backward_jvp", glu_backward_jvp);
 }
 

@@ -96,11 +96,12 @@ void infer_only(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
 constexpr auto kStructured = c10::DispatchKey::CompositeExplicitAutogradNonFunctional;
 
 // The overload that can run on meta tensors, and how many of the arguments it takes; null when there is none.
-std::pair<const c10::OperatorHandle*, size_t> runnable(const Overload& o) {
-  if (o.handle.hasComputedKernelForDispatchKey(c10::DispatchKey::Meta)) {
+std::pair<const c10::OperatorHandle*, size_t> runnable(const Overload& o, bool functional) {
+  const bool both = o.functional && o.functional->hasComputedKernelForDispatchKey(c10::DispatchKey::Meta);
+  if (!(functional && both) && o.handle.hasComputedKernelForDispatchKey(c10::DispatchKey::Meta)) {
     return {&o.handle, o.arguments.size()};
   }
-  if (o.functional && o.functional->hasComputedKernelForDispatchKey(c10::DispatchKey::Meta)) {
+  if (both) {
     return {&*o.functional, o.functional->schema().arguments().size()};
   }
   return {nullptr, 0};
@@ -115,7 +116,7 @@ void register_meta() {
 
 } // namespace neuron
 
-extern "C" int nshim_meta(void* frame, const NMeta** metas, uint32_t* count) {
+extern "C" int nshim_meta(void* frame, int functional, const NMeta** metas, uint32_t* count) {
   using namespace neuron;
   auto& call = *static_cast<Frame*>(frame);
   results.tensors.clear();
@@ -123,7 +124,7 @@ extern "C" int nshim_meta(void* frame, const NMeta** metas, uint32_t* count) {
   *count = UINT32_MAX;
   *metas = nullptr;
   try {
-    const auto [op, taken] = runnable(*call.overload);
+    const auto [op, taken] = runnable(*call.overload, functional != 0);
     if (!op) {
       return NC_OK;
     }

@@ -59,11 +59,12 @@ void resize_storage(c10::StorageImpl* storage, size_t bytes);
 const at::Tensor& resize(const at::Tensor& self, at::IntArrayRef size, std::optional<at::MemoryFormat> format);
 void register_storage_ops(torch::Library& m);
 
-// ---- view.cpp, copy.cpp, attention.cpp, composite.cpp ----
+// ---- view.cpp, copy.cpp, attention.cpp, composite.cpp, dynamic.cpp ----
 void register_view_ops(torch::Library& m);
 void register_copy_ops(torch::Library& m);
 void register_attention(torch::Library& m);
 void register_composites(torch::Library& m);
+void register_dynamic_ops(torch::Library& m);
 
 // ---- complex_half.cpp ----
 // Copies when one side is complex32; false when neither is.

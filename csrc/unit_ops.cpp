@@ -5,6 +5,7 @@
 #include "complex_half.cpp"
 #include "composite.cpp"
 #include "copy.cpp"
+#include "dynamic.cpp"
 #include "fallback.cpp"
 #include "meta.cpp"
 #include "register.cpp"

@@ -11,7 +11,7 @@ use crate::{Ctx, Row};
 /// Rows of this family.
 pub(crate) const ROWS: &[Row] = &[
     Row::new("aten::avg_pool2d", |cx| forward(cx, 2)),
-    Row::new("aten::avg_pool3d", |cx| forward(cx, 3)),
+    Row::new("aten::avg_pool3d", |cx| forward(cx, 3)).exact(),
     Row::new("aten::avg_pool2d_backward", |cx| backward(cx, 2)),
     Row::new("aten::avg_pool3d_backward", |cx| backward(cx, 3)),
     Row::new("aten::_adaptive_avg_pool2d", |cx| adaptive(cx, 2)),

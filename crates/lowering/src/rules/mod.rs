@@ -7,6 +7,7 @@ mod airy;
 mod amp;
 mod arg_reduce;
 mod arithmetic;
+mod assert;
 mod attention;
 mod attention_parts;
 mod avg_pool;
@@ -84,6 +85,7 @@ pub fn table() -> Vec<&'static Row> {
         amp::ROWS,
         arg_reduce::ROWS,
         arithmetic::ROWS,
+        assert::ROWS,
         attention::ROWS,
         attention_parts::ROWS,
         avg_pool::ROWS,

@@ -2,7 +2,6 @@
 
 use std::f64::consts::PI;
 
-use tnrs_hlo::custom::Rule;
 use tnrs_hlo::{ReduceKind, TensorType, Value};
 use tnrs_types::{numel, DType, Scalar};
 
@@ -32,11 +31,13 @@ pub const ROWS: &[Row] = &[
     Row::new("aten::bernoulli", |cx| {
         let (p, ty) = (cx.tensor(0)?, cx.out(0)?);
         Ok(bernoulli(cx, &ty, |m| m.expr(p.value))?.into())
-    }),
+    })
+    .any_out(),
     Row::new("aten::bernoulli.p", |cx| {
         let (p, ty) = (probability(cx.float(1)?)?, cx.out(0)?);
         Ok(bernoulli(cx, &ty, |m| m.splat(DType::F32, &[], Scalar::Float(p)))?.into())
-    }),
+    })
+    .any_out(),
     Row::new("aten::normal.Tensor_float", normal),
     Row::new("aten::normal.float_Tensor", normal),
     Row::new("aten::normal.Tensor_Tensor", normal),
@@ -215,8 +216,7 @@ fn bernoulli(
     let v = cx.math(|m| {
         let u = m.expr(u).reshape(&ty.dims);
         let p = p(m);
-        let p = if matches!(p.dtype(), DType::F32 | DType::F64) { p } else { p.cast(DType::F32) };
-        let p = p.require(p.ge(0.0).and(p.le(1.0)), Rule::Probability);
+        p.ge(0.0).and(p.le(1.0)).assert("Expected p_in >= 0 && p_in <= 1 to be true, but got false.");
         // Compared in f64 where p is f64: a tiny p must not round to another multiple of 2⁻²⁴.
         let wide = if p.dtype() == DType::F64 { DType::F64 } else { DType::F32 };
         u.cast(wide).lt(p.cast(wide)).value()
@@ -239,9 +239,8 @@ fn normal(cx: &mut Ctx) -> Lowered {
     let std = cx.operand(1, compute, compute)?;
     let v = cx.math(|m| {
         let z = m.expr(z).reshape(&ty.dims);
-        let std = m.expr(std);
-        let std = std.require(std.ge(0.0), Rule::NormalDeviation);
-        (z * std + m.expr(mean)).value()
+        m.expr(std).ge(0.0).assert("normal expects all elements of std >= 0.0");
+        (z * m.expr(std) + m.expr(mean)).value()
     })?;
     cx.finish(v)
 }

@@ -1,6 +1,5 @@
 //! Random integers, permutations, draws from distributions given as tensors, and dropout.
 
-use tnrs_hlo::custom::Rule;
 use tnrs_hlo::{Composite, ReduceKind, TensorType, Value};
 use tnrs_types::{numel, Class, DType, Scalar};
 
@@ -26,7 +25,7 @@ pub const ROWS: &[Row] = &[
         let v = apply_as(cx, [0, 1, 2], dtype, dtype.opmath(), |[g, mask, scale]| g * mask * scale)?;
         cx.finish(v)
     }),
-    Row::new("aten::multinomial", multinomial),
+    Row::new("aten::multinomial", multinomial).exact(),
     Row::new("aten::rrelu_with_noise", rrelu_with_noise),
     Row::new("aten::rrelu_with_noise_", |cx| {
         let (y, noise) = randomly_leaky(cx)?;
@@ -191,7 +190,18 @@ fn multinomial(cx: &mut Ctx) -> Lowered {
     }
     let weights = cx.cast(x.value, DType::F64)?;
     let weights = cx.b.reshape(weights, &[rows, categories])?;
-    let weights = checked_weights(cx, weights, replace, samples)?;
+    cx.math(|m| {
+        let w = m.expr(weights);
+        let legal = w.ge(0.0).and(w.lt(f64::INFINITY));
+        legal.assert("probability tensor contains either `inf`, `nan` or element < 0");
+        sum_last(w).gt(0.0).assert("invalid multinomial distribution (sum of probabilities <= 0)");
+        if !replace {
+            let positive = sum_last(w.gt(0.0).cast(DType::I64));
+            positive.ge(samples as f64).assert(
+                "invalid multinomial distribution (with replacement=False, not enough non-negative category to sample)",
+            );
+        }
+    })?;
     let v = if replace {
         with_replacement(cx, weights, rows, categories, samples)?
     } else {
@@ -206,19 +216,6 @@ fn multinomial(cx: &mut Ctx) -> Lowered {
         })?
     };
     cx.finish_reshaped(&[v])
-}
-
-/// The weights; the run fails unless they are finite, not negative, positive in some category of each row, and, without
-/// replacement, in as many as are drawn.
-fn checked_weights(cx: &mut Ctx, weights: Value, replace: bool, samples: i64) -> Result<Value, LowerError> {
-    cx.math(|m| {
-        let w = m.expr(weights);
-        let w = w.require(w.is_finite().and(w.ge(0.0)), Rule::Weights);
-        let positive = sum_last(w.gt(0.0).cast(DType::I64));
-        let w = w.require(positive.gt(0.0), Rule::WeightsSum);
-        let w = if replace { w } else { w.require(positive.ge(samples as f64), Rule::WeightsCount) };
-        w.value()
-    })
 }
 
 fn with_replacement(

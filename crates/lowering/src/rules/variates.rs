@@ -1,6 +1,5 @@
 //! Draws from distributions given elementwise by tensors, and their derivatives: routines, see `tnrs_hlo::custom`.
 
-use tnrs_hlo::custom::Rule;
 use tnrs_hlo::{TensorType, Value};
 use tnrs_types::DType;
 
@@ -55,9 +54,9 @@ fn draw(cx: &mut Ctx, name: &str, args: &[usize]) -> Result<Value, LowerError> {
     let sizes = cx.broadcast_sizes(args)?;
     let mut operands = Vec::with_capacity(args.len() + 2);
     for &i in args {
-        let mut v = cx.operand(i, DType::F64, DType::F64)?;
+        let v = cx.operand(i, DType::F64, DType::F64)?;
         if name == "poisson" {
-            v = cx.math(|m| m.expr(v).require(m.expr(v).ge(0.0), Rule::PoissonRate).value())?;
+            cx.math(|m| m.expr(v).ge(0.0).assert("invalid Poisson rate, expected rate to be non-negative"))?;
         }
         operands.push(cx.b.broadcast_to(v, &sizes)?);
     }
