@@ -14,10 +14,11 @@ import sys
 import warnings
 
 import torch
+from torch.autograd import forward_ad
 from torch.testing._internal.common_methods_invocations import op_db
 from torch.utils._pytree import tree_flatten, tree_map
 
-from opinfo_tables import DROPOUT, NOT_NATIVE, RANDOM, STATISTICS, TIES, TOLERANCE, WIDER
+from opinfo_tables import DROPOUT, NOT_NATIVE, ORDERS, RANDOM, STATISTICS, TIES, TOLERANCE, WIDER
 
 
 def full_name(info):
@@ -103,7 +104,7 @@ def compare(got, want, name, dtype, exact=lambda: None):
                 continue
             w = w.to(g.dtype)
         assert g.dtype == w.dtype and g.shape == w.shape, f"{g.dtype}{list(g.shape)}, not {w.dtype}{list(w.shape)}"
-        if name in RANDOM or (nth > 0 and name in TIES):
+        if name in RANDOM or name in ORDERS or (nth > 0 and name in TIES):
             continue
         g, w = g.detach().cpu(), w.detach()
         try:
@@ -161,6 +162,8 @@ def check_values(info, dtype, limit, move=to_device):
         compare(got, want, full_name(info), dtype, in_float32(info, here))
         if full_name(info) in TIES:
             equal_where_found(there, got, TIES[full_name(info)](*here[1], **here[2]))
+        if full_name(info) in ORDERS:
+            same_order(here, want, got, ORDERS[full_name(info)](*here[1], **here[2]))
         if backward:
             differentiable(info, here, there, want, got, dtype)
         count += 1
@@ -176,6 +179,14 @@ def equal_where_found(there, got, dim):
     if indices.dim() < x.dim():
         values, indices = values.unsqueeze(dim), indices.unsqueeze(dim)
     torch.testing.assert_close(torch.gather(x, dim, indices).detach().cpu(), values.detach().cpu(), rtol=0, atol=0, equal_nan=True)
+
+
+def same_order(here, want, got, dim):
+    """The elements at the indices found are those at the CPU's."""
+    x = here[0].detach()
+    if x.dim() > 0:
+        ours, cpus = (torch.gather(x, dim, i.cpu()) for i in (got, want))
+        torch.testing.assert_close(ours, cpus, rtol=0, atol=0, equal_nan=True)
 
 
 def check_noncontiguous(info, dtype, limit):
@@ -265,13 +276,79 @@ def check_errors(info, dtype, limit):
     return count
 
 
+def double_tensors(args, tangents):
+    """The same arguments, whose differentiable tensors carry these tangents."""
+    rest = iter(tangents)
+    return tree_map(lambda x: forward_ad.make_dual(x.detach(), next(rest)) if is_leaf(x) else x, args)
+
+
+def is_leaf(x):
+    return isinstance(x, torch.Tensor) and x.requires_grad
+
+
+def check_forward(info, dtype, limit):
+    """Forward-mode derivatives of every result in a random direction."""
+    count = 0
+    for here in samples(info, dtype, limit, backward=True):
+        there = to_device(here)
+        directions = [torch.randn_like(t) for t in tensors(here) if is_leaf(t)]
+        found = []
+        for args, by in ((here, directions), (there, [d.to("neuron") for d in directions])):
+            with forward_ad.dual_level():
+                x, rest, kwargs = double_tensors(args, by)
+                out = [t for t in tensors(info(x, *rest, **kwargs)) if t.dtype.is_floating_point or t.dtype.is_complex]
+                found.append([forward_ad.unpack_dual(t).tangent for t in out])
+        want, got = found
+        assert [t is None for t in got] == [t is None for t in want], "other results have no tangent"
+        compare(got, want, full_name(info), dtype)
+        count += 1
+    return count
+
+
+def second_derivatives(info, args, seed):
+    """Gradients of the gradients by all that they depend on; zeros where there is no dependence. None where the CPU
+    has none either."""
+    outs = [t for t in tensors(info(args[0], *args[1], **args[2])) if t.requires_grad]
+    inputs = [t for t in tensors(args) if is_leaf(t)]
+    generator = torch.Generator().manual_seed(seed)
+
+    def random(t):
+        return torch.randn(t.shape, dtype=t.dtype, generator=generator).to(t.device)
+
+    seeds = [random(t).requires_grad_() for t in outs]
+    first = torch.autograd.grad(outs, inputs, seeds, create_graph=True, allow_unused=True)
+    first = [g for g in first if g is not None and g.requires_grad]
+    if not first:
+        return []
+    second = torch.autograd.grad(first, inputs + seeds, [random(g) for g in first], allow_unused=True)
+    return [torch.zeros_like(x) if g is None else g for g, x in zip(second, inputs + seeds)]
+
+
+def check_double(info, dtype, limit):
+    """Second derivatives, wherever the CPU has them."""
+    count = 0
+    for here in samples(info, dtype, limit, backward=True):
+        there = to_device(here)
+        try:
+            want = second_derivatives(info, here, 2)
+        except RuntimeError:
+            continue
+        compare(second_derivatives(info, there, 2), want, full_name(info), dtype)
+        count += 1
+    return count
+
+
 CHECKS = {
     "values": check_values,
     "noncontiguous": check_noncontiguous,
     "inplace": check_inplace,
     "out": check_out,
     "errors": check_errors,
+    "forward": check_forward,
+    "double": check_double,
 }
+# Checks that `main` runs unless told otherwise; derivatives of second order and forward mode take f64.
+USUAL = ("values", "noncontiguous", "inplace", "out", "errors")
 
 
 def applies(info, check):
@@ -280,6 +357,8 @@ def applies(info, check):
         "inplace": info.inplace_variant is not None,
         "out": info.supports_out,
         "errors": info.error_inputs_func is not None,
+        "forward": info.supports_autograd and info.supports_forward_ad and full_name(info) not in RANDOM,
+        "double": info.supports_autograd and info.supports_gradgrad and full_name(info) not in RANDOM,
     }.get(check, True)
 
 
@@ -287,7 +366,7 @@ def main():
     p = argparse.ArgumentParser()
     p.add_argument("--only", default="")
     p.add_argument("--dtypes", default="float32,bfloat16,int64,bool,complex64")
-    p.add_argument("--checks", default=",".join(CHECKS))
+    p.add_argument("--checks", default=",".join(USUAL))
     p.add_argument("--samples", type=int, default=6)
     p.add_argument("--all", action="store_true", help="every OpInfo, those that need the CPU too")
     p.add_argument("--passes", action="store_true", help="also name what passes")

@@ -18,6 +18,8 @@ DTYPES = {
     "inplace": (torch.float32,),
     "out": (torch.float32,),
     "errors": (torch.float32,),
+    "forward": (torch.float64,),
+    "double": (torch.float64,),
 }
 
 

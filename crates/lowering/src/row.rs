@@ -27,16 +27,24 @@ pub struct Row {
     pub dynamic: &'static [&'static str],
     /// Arguments of type `Scalar` of which only the values 0 and 1 are in the key, others run-time operands (`alpha`).
     pub unit: &'static [&'static str],
+    /// The element types of `out=` arguments have to be those of the results. Otherwise results are converted to them
+    /// where PyTorch's casting rules allow it.
+    pub exact: bool,
 }
 
 impl Row {
     /// A row with the common settings.
     pub const fn new(op: &'static str, rule: fn(&mut Ctx) -> Result<Outcome, LowerError>) -> Row {
-        Row { op, rule, infer: Infer::Meta, stat: &[], dynamic: &[], unit: &[] }
+        Row { op, rule, infer: Infer::Meta, stat: &[], dynamic: &[], unit: &[], exact: false }
     }
     /// Output types come from the rule.
     pub const fn infer_by_rule(mut self) -> Row {
         self.infer = Infer::Rule;
+        self
+    }
+    /// Sets [`Row::exact`].
+    pub const fn exact(mut self) -> Row {
+        self.exact = true;
         self
     }
     /// Sets [`Row::stat`].

@@ -87,7 +87,8 @@ fn k(x: Expr<'_>, order: usize, scaled: bool) -> Expr<'_> {
     let table: &[f64] = if order == 0 { &K0_FAR } else { &K1_FAR };
     let wide = x.max(2.0);
     let far = chebyshev(4.0 / wide - 1.0, table) / wide.sqrt();
-    let r = if scaled { x.le(2.0).select(close * grown, far) } else { x.le(2.0).select(close, far * (-x).exp()) };
+    let r =
+        if scaled { x.le(2.0).select(close * grown, far) } else { x.le(2.0).select(close, far * (-x).exp()) };
     x.eq(0.0).select(f64::INFINITY, x.lt(0.0).select(f64::NAN, r))
 }
 

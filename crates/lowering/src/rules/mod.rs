@@ -22,6 +22,7 @@ mod distance;
 mod embedding;
 mod embedding_bag;
 mod foreach;
+mod fourier;
 mod gather;
 mod grid;
 mod index;
@@ -31,6 +32,7 @@ mod margin;
 mod matmul;
 mod max_pool;
 mod nll;
+mod nonzero;
 mod norm;
 mod norm_batch;
 mod norm_group;
@@ -39,6 +41,7 @@ mod optim;
 mod parts;
 mod polynomial;
 mod quantile;
+mod quantized;
 mod random;
 mod rearrange;
 mod recurrent;
@@ -52,6 +55,7 @@ mod sort;
 mod special;
 mod triangle;
 mod unary;
+mod unique;
 mod unfold;
 mod variance;
 mod variates;
@@ -85,6 +89,7 @@ pub fn table() -> Vec<&'static Row> {
         foreach::BINARY,
         foreach::ROWS,
         foreach::UNARY,
+        fourier::ROWS,
         gather::ROWS,
         index::ROWS,
         index_dim::ROWS,
@@ -93,6 +98,7 @@ pub fn table() -> Vec<&'static Row> {
         matmul::ROWS,
         max_pool::ROWS,
         nll::ROWS,
+        nonzero::ROWS,
         norm::ROWS,
         norm_batch::ROWS,
         norm_group::ROWS,
@@ -101,6 +107,7 @@ pub fn table() -> Vec<&'static Row> {
         parts::ROWS,
         polynomial::ROWS,
         quantile::ROWS,
+        quantized::ROWS,
         random::ROWS,
         rearrange::ROWS,
         recurrent::ROWS,
@@ -114,6 +121,7 @@ pub fn table() -> Vec<&'static Row> {
         special::ROWS,
         triangle::ROWS,
         unary::ROWS,
+        unique::ROWS,
         unfold::ROWS,
         variance::ROWS,
         variates::ROWS,

@@ -9,8 +9,7 @@ use crate::rules::special::chebyshev;
 use crate::{Expr, Row};
 
 /// Rows of this family.
-pub const ROWS: &[Row] =
-    &[Row::new("aten::special_ndtri", |cx| map(cx, [0], Domain::Float, |[x]| ndtri(x)))];
+pub const ROWS: &[Row] = &[Row::new("aten::special_ndtri", |cx| map(cx, [0], Domain::Float, |[x]| ndtri(x)))];
 
 /// Φ⁻¹(p): ∓∞ at 0 and 1, NaN outside.
 fn ndtri(p: Expr<'_>) -> Expr<'_> {

@@ -25,7 +25,9 @@ pub const ROWS: &[Row] = &[
     Row::new("aten::special_i1e", |cx| map(cx, [0], Domain::Float, |[x]| i1e(x))),
     Row::new("aten::special_erfcx", |cx| map(cx, [0], Domain::Float, |[x]| erfcx(x))),
     Row::new("aten::special_log_ndtr", |cx| map(cx, [0], Domain::Float, |[x]| log_ndtr(x))),
-    Row::new("aten::special_zeta", |cx| map(cx, [0, 1], Domain::Float, |[s, q]| s.math().elementwise("zeta", &[], &[s, q]))),
+    Row::new("aten::special_zeta", |cx| {
+        map(cx, [0, 1], Domain::Float, |[s, q]| s.math().elementwise("zeta", &[], &[s, q]))
+    }),
     Row::new("aten::polygamma", polygamma),
     // PyTorch has no meta kernel for it.
     Row::new("aten::mvlgamma", mvlgamma).infer_by_rule(),

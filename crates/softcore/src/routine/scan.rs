@@ -11,7 +11,12 @@ use super::{Args, Routine};
 const NS: u64 = 25;
 
 /// Runs `step` along a dim from left to right, from the first element on.
-fn scan<T: Copy, A: Copy>(a: &Args, wide: impl Fn(T) -> A, step: impl Fn(A, A) -> A, narrow: impl Fn(A) -> T) {
+fn scan<T: Copy, A: Copy>(
+    a: &Args,
+    wide: impl Fn(T) -> A,
+    step: impl Fn(A, A) -> A,
+    narrow: impl Fn(A) -> T,
+) {
     let (x, y) = (a.ins[0].read::<T>(), a.outs[0].write::<T>());
     let d = a.call.int("dim") as usize;
     let dims = &a.ins[0].dims;
