@@ -7,6 +7,12 @@
 //! A routine reads its operands and writes its results as dense row-major memory, and every result has the type
 //! that the instruction states.
 
+mod linalg;
+mod loss;
+mod segment;
+
+pub use linalg::InfoSite;
+
 use smallvec::SmallVec;
 use tnrs_types::Scalar;
 
@@ -34,7 +40,15 @@ pub struct Target {
 }
 
 /// Every family of routines.
-static FAMILIES: &[&[Target]] = &[check::TARGETS, sample::TARGETS, scan::TARGETS, special::TARGETS];
+static FAMILIES: &[&[Target]] = &[
+    check::TARGETS,
+    linalg::TARGETS,
+    loss::TARGETS,
+    sample::TARGETS,
+    scan::TARGETS,
+    segment::TARGETS,
+    special::TARGETS,
+];
 
 impl Target {
     /// Every routine.

@@ -111,9 +111,7 @@ fn result_sizes(c: &Composite, x: &[&TensorType], want: &[TensorType]) -> Option
             smallvec![kept.clone(), kept]
         }),
         Composite::Compact => (same(x) && x[0].rank() == 1).then(|| smallvec![dims(0), Dims::new()]),
-        Composite::Nonzero => {
-            Some(smallvec![smallvec![x[0].numel(), x[0].rank() as i64], Dims::new()])
-        }
+        Composite::Nonzero => Some(smallvec![smallvec![x[0].numel(), x[0].rank() as i64], Dims::new()]),
         Composite::Philox => Some(want.iter().map(|w| w.dims.clone()).take(1).collect()),
         Composite::LayerNorm { axis, .. } | Composite::RmsNorm { axis, .. } => {
             let axis = usize::try_from(*axis).ok()?;

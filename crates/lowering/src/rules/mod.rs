@@ -8,6 +8,7 @@ mod amp;
 mod arg_reduce;
 mod arithmetic;
 mod attention;
+mod attention_parts;
 mod avg_pool;
 mod bessel;
 mod binary;
@@ -17,16 +18,23 @@ mod compare;
 mod concat;
 mod convolution;
 mod creation;
+mod ctc;
 mod cumulative;
 mod distance;
 mod embedding;
 mod embedding_bag;
 mod foreach;
 mod fourier;
+mod fractional_pool;
 mod gather;
 mod grid;
+mod histogram;
 mod index;
 mod index_dim;
+mod linalg;
+mod linalg_lstsq;
+mod linalg_lu;
+mod linalg_spectral;
 mod loss;
 mod margin;
 mod matmul;
@@ -39,6 +47,7 @@ mod norm_group;
 mod norm_layer;
 mod optim;
 mod parts;
+mod pdist;
 mod polynomial;
 mod quantile;
 mod quantized;
@@ -49,16 +58,19 @@ mod reduction;
 mod resample;
 mod sampling;
 mod search;
+mod segment;
 mod slices;
+mod slow_conv;
 mod softmax;
 mod sort;
 mod special;
 mod triangle;
 mod unary;
-mod unique;
 mod unfold;
+mod unique;
 mod variance;
 mod variates;
+mod weight_norm;
 mod window;
 
 use crate::Row;
@@ -73,6 +85,7 @@ pub fn table() -> Vec<&'static Row> {
         arg_reduce::ROWS,
         arithmetic::ROWS,
         attention::ROWS,
+        attention_parts::ROWS,
         avg_pool::ROWS,
         bessel::ROWS,
         binary::ROWS,
@@ -82,17 +95,23 @@ pub fn table() -> Vec<&'static Row> {
         concat::ROWS,
         convolution::ROWS,
         creation::ROWS,
+        ctc::ROWS,
         cumulative::ROWS,
         distance::ROWS,
         embedding::ROWS,
         embedding_bag::ROWS,
         foreach::BINARY,
         foreach::ROWS,
+        fractional_pool::ROWS,
         foreach::UNARY,
         fourier::ROWS,
         gather::ROWS,
         index::ROWS,
         index_dim::ROWS,
+        linalg::ROWS,
+        linalg_lstsq::ROWS,
+        linalg_lu::ROWS,
+        linalg_spectral::ROWS,
         loss::ROWS,
         margin::ROWS,
         matmul::ROWS,
@@ -105,9 +124,10 @@ pub fn table() -> Vec<&'static Row> {
         norm_layer::ROWS,
         optim::ROWS,
         parts::ROWS,
+        quantized::ROWS,
+        pdist::ROWS,
         polynomial::ROWS,
         quantile::ROWS,
-        quantized::ROWS,
         random::ROWS,
         rearrange::ROWS,
         recurrent::ROWS,
@@ -115,7 +135,9 @@ pub fn table() -> Vec<&'static Row> {
         resample::ROWS,
         sampling::ROWS,
         search::ROWS,
+        segment::ROWS,
         slices::ROWS,
+        slow_conv::ROWS,
         softmax::ROWS,
         sort::ROWS,
         special::ROWS,
@@ -124,8 +146,10 @@ pub fn table() -> Vec<&'static Row> {
         unique::ROWS,
         unfold::ROWS,
         variance::ROWS,
+        weight_norm::ROWS,
         variates::ROWS,
         grid::ROWS,
+        histogram::ROWS,
     ];
     families.iter().flat_map(|f| f.iter()).collect()
 }

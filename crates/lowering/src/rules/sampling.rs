@@ -6,7 +6,7 @@ use tnrs_types::{numel, Class, DType, Scalar};
 
 use crate::helpers::{apply_as, Lowered};
 use crate::rules::random::{digits, sum_last, uniform, write};
-use crate::{Arg, Ctx, LowerError, Outcome, Ret, Row};
+use crate::{Ctx, LowerError, Outcome, Ret, Row};
 
 /// Rows of this family.
 pub const ROWS: &[Row] = &[
@@ -28,16 +28,21 @@ pub const ROWS: &[Row] = &[
     }),
     Row::new("aten::multinomial", multinomial),
     Row::new("aten::rrelu_with_noise", rrelu_with_noise),
-    // It writes the noise as well, so it does not follow from the functional overload.
     Row::new("aten::rrelu_with_noise_", |cx| {
-        let ty = cx.tensor(0)?.ty;
-        cx.outs = vec![ty];
-        let Outcome { rets, mut writes } = rrelu_with_noise(cx)?;
-        if let Some(Ret::Tensor(v)) = rets.first() {
-            writes.insert(0, (0, 0, *v));
-        }
+        let (y, noise) = randomly_leaky(cx)?;
+        let mut writes = vec![(0, 0, y)];
+        writes.extend(noise.map(|n| (1, 0, n)));
         Ok(Outcome::writes(writes))
     }),
+    Row::new("aten::rrelu_with_noise.out", |cx| {
+        let (y, noise) = randomly_leaky(cx)?;
+        let noise = match noise {
+            Some(noise) => noise,
+            None => cx.tensor(1)?.value,
+        };
+        Ok(Outcome::tensors(&[noise, y]))
+    })
+    .infer_by_rule(),
 ];
 
 /// Greatest value, and least, of an integer type.
@@ -237,8 +242,15 @@ fn with_replacement(
     })
 }
 
-/// In training, each negative element gets its own random slope, which is kept in `noise`; otherwise the mean slope.
 fn rrelu_with_noise(cx: &mut Ctx) -> Lowered {
+    let (y, noise) = randomly_leaky(cx)?;
+    let writes = noise.map(|n| (1, 0, n)).into_iter().collect();
+    Ok(Outcome { rets: vec![Ret::Tensor(y)], writes })
+}
+
+/// In training, each negative element gets its own random slope, which is kept in `noise`; otherwise the mean slope,
+/// and no noise.
+fn randomly_leaky(cx: &mut Ctx) -> Result<(Value, Option<Value>), LowerError> {
     let x = cx.tensor(0)?;
     let dtype = x.ty.dtype;
     let compute = dtype.opmath();
@@ -250,7 +262,7 @@ fn rrelu_with_noise(cx: &mut Ctx) -> Lowered {
             let (x, slope) = (m.expr(v), (m.expr(lower) + m.expr(upper)) * 0.5);
             x.gt(0.0).select(x, x * slope).value()
         })?;
-        return cx.finish(v);
+        return Ok((cx.fit(v, &x.ty)?, None));
     }
     let u = uniform(cx, numel(&x.ty.dims), digits(compute), compute)?;
     let (y, noise) = cx.math(|m| {
@@ -259,11 +271,7 @@ fn rrelu_with_noise(cx: &mut Ctx) -> Lowered {
         let noise = x.le(0.0).select(slope, 1.0);
         ((x * noise).value(), noise.value())
     })?;
-    let noise_ty = match cx.args.get(1) {
-        Some(Arg::Tensor(t)) => t.ty.clone(),
-        _ => TensorType::new(dtype, &x.ty.dims),
-    };
+    let noise_ty = cx.tensor(1)?.ty;
     let noise = cx.fit(noise, &noise_ty)?;
-    let Outcome { rets, .. } = cx.finish(y)?;
-    Ok(Outcome { rets, writes: vec![(1, 0, noise)] })
+    Ok((cx.fit(y, &x.ty)?, Some(noise)))
 }
