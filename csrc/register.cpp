@@ -15,6 +15,7 @@ extern "C" const char* nshim_register(void) {
     register_copy_ops(m);
     register_attention(m);
     register_composites(m);
+    register_nested(m);
     register_meta();
     register_rows(m);
     auto& rest = *new torch::Library(torch::Library::IMPL, "_", c10::DispatchKey::PrivateUse1, __FILE__, __LINE__);

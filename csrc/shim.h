@@ -65,6 +65,9 @@ void register_copy_ops(torch::Library& m);
 void register_attention(torch::Library& m);
 void register_composites(torch::Library& m);
 
+// ---- nested.cpp ----
+void register_nested(torch::Library& m);
+
 // ---- fallback.cpp ----
 // Runs an operator with CPU kernels on the device's own memory; counted, or refused. `reason`: why no rule took it.
 void fallback(const c10::OperatorHandle& op, torch::jit::Stack* stack, const char* reason);

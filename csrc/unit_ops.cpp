@@ -6,6 +6,7 @@
 #include "copy.cpp"
 #include "fallback.cpp"
 #include "meta.cpp"
+#include "nested.cpp"
 #include "register.cpp"
 #include "storage.cpp"
 #include "table.cpp"

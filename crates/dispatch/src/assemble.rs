@@ -154,9 +154,10 @@ impl<'a> Assembler<'a> {
     fn channels_last(&self, ty: &TensorType) -> Option<Dims> {
         let format = self.op.row.format?;
         let given = |i: &usize| {
-            self.args[*i].tensors().first().is_some_and(|t| {
-                t.sizes().len() == ty.rank() && is_channels_last(t.sizes(), t.strides())
-            })
+            self.args[*i]
+                .tensors()
+                .first()
+                .is_some_and(|t| t.sizes().len() == ty.rank() && is_channels_last(t.sizes(), t.strides()))
         };
         if !(format.holds)(ty.dtype, ty.rank()) || !format.args.iter().any(given) {
             return None;

@@ -19,11 +19,7 @@ pub(super) const TARGETS: &[Target] = &[
         check: forward,
     },
     // Operands: the result's gradient, the result, data, lengths or offsets. Result: the data's gradient.
-    Target {
-        name: "segment_reduce_grad",
-        attrs: &["kind", "offsets", "given", "initial"],
-        check: backward,
-    },
+    Target { name: "segment_reduce_grad", attrs: &["kind", "offsets", "given", "initial"], check: backward },
 ];
 
 fn fits(c: &CustomCall, data: &TensorType, marks: &TensorType, reduced: &TensorType) -> bool {

@@ -38,7 +38,12 @@ pub(super) fn score_dims(q: &Tensor, k: &Tensor) -> Dims {
 }
 
 /// The additive bias with the sizes of the scores, in the query's type; truth values mask.
-pub(super) fn full_bias(cx: &mut Ctx, bias: &Tensor, dtype: DType, full: &[i64]) -> Result<Value, LowerError> {
+pub(super) fn full_bias(
+    cx: &mut Ctx,
+    bias: &Tensor,
+    dtype: DType,
+    full: &[i64],
+) -> Result<Value, LowerError> {
     let is_bool = bias.ty.dtype == DType::Bool;
     cx.math(|m| {
         let b = m.expr(bias.value);

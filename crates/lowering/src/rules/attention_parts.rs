@@ -25,7 +25,10 @@ fn require_attention(cx: &Ctx, q: &Tensor, k: &Tensor, v: &Tensor, dropout: f64)
         )));
     }
     if q.ty.rank() != 4 || k.ty.rank() != 4 || v.ty.rank() != 4 {
-        return Err(LowerError::runtime(format!("{}: Accept only 4 dims inputs shape of {{B, H, T, K}}", cx.op)));
+        return Err(LowerError::runtime(format!(
+            "{}: Accept only 4 dims inputs shape of {{B, H, T, K}}",
+            cx.op
+        )));
     }
     if dropout > 0.0 {
         return Err(LowerError::runtime(format!("{}: Currently do not support dropout > 0", cx.op)));

@@ -14,12 +14,12 @@ use crate::{Ctx, LowerError, Outcome, Ret, Row, Tensor};
 
 /// Rows of this family.
 pub(crate) const ROWS: &[Row] = &[
-    Row::new("aten::convolution_overrideable", forward).infer_by_rule().format(&[0, 1], |d, rank| {
-        rank == 4 || matches!(d, DType::F32 | DType::BF16 | DType::C64)
-    }),
-    Row::new("aten::convolution_backward_overrideable", backward).infer_by_rule().format(&[1, 2], |d, rank| {
-        d.is_float() && (rank == 4 || matches!(d, DType::F32 | DType::BF16))
-    }),
+    Row::new("aten::convolution_overrideable", forward)
+        .infer_by_rule()
+        .format(&[0, 1], |d, rank| rank == 4 || matches!(d, DType::F32 | DType::BF16 | DType::C64)),
+    Row::new("aten::convolution_backward_overrideable", backward)
+        .infer_by_rule()
+        .format(&[1, 2], |d, rank| d.is_float() && (rank == 4 || matches!(d, DType::F32 | DType::BF16))),
 ];
 
 /// The attributes that all of a convolution's three products share.

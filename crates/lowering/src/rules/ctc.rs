@@ -36,10 +36,16 @@ fn problem(cx: &mut Ctx, first: usize, blank: usize) -> Result<Problem, LowerErr
 fn check(x: &Tensor, targets: &Tensor, lists: &[Dims; 2], blank: i64) -> Result<(), LowerError> {
     let fail = |text: String| Err(LowerError::Runtime(text));
     if x.ty.rank() != 3 {
-        return fail(format!("Expected 3-dimensional log_probs, got {:?} for ctc_loss", x.ty.dims.as_slice()));
+        return fail(format!(
+            "Expected 3-dimensional log_probs, got {:?} for ctc_loss",
+            x.ty.dims.as_slice()
+        ));
     }
     if !matches!(x.ty.dtype, DType::F32 | DType::F64) {
-        return Err(LowerError::unsupported(format!("\"ctc_loss\" not implemented for '{}'", x.ty.dtype.hlo_name())));
+        return Err(LowerError::unsupported(format!(
+            "\"ctc_loss\" not implemented for '{}'",
+            x.ty.dtype.hlo_name()
+        )));
     }
     let [time, batch, classes] = [0, 1, 2].map(|d| x.ty.dims[d]);
     if x.ty.numel() == 0 {
@@ -82,10 +88,8 @@ fn check(x: &Tensor, targets: &Tensor, lists: &[Dims; 2], blank: i64) -> Result<
 fn forward(cx: &mut Ctx) -> Lowered {
     let p = problem(cx, 0, 4)?;
     let (dtype, dims) = (p.ty.dtype, &p.ty.dims);
-    let results = [
-        TensorType::new(dtype, &[dims[1]]),
-        TensorType::new(dtype, &[dims[1], dims[0], 2 * p.longest + 1]),
-    ];
+    let results =
+        [TensorType::new(dtype, &[dims[1]]), TensorType::new(dtype, &[dims[1], dims[0], 2 * p.longest + 1])];
     let r = cx.b.custom_call("ctc_loss", &[Scalar::Int(cx.int(4)?)], &p.operands, &results)?;
     Ok(Outcome::tensors(&[r[0], r[1]]))
 }

@@ -54,7 +54,9 @@ impl Segments {
             return fail("segment_reduce(): lengths and offsets must be of integer type, int or long");
         }
         if x.ty.numel() == 0 && x.ty.rank() == 0 || x.ty.rank() < marks.ty.rank() || marks.ty.rank() == 0 {
-            return fail("segment_reduce(): data must have at least as many dimensions as lengths or offsets");
+            return fail(
+                "segment_reduce(): data must have at least as many dimensions as lengths or offsets",
+            );
         }
         if axis + 1 != marks.ty.rank() {
             return fail("segment_reduce(): Expected axis to be the last dimension of lengths or offsets.");
@@ -90,9 +92,7 @@ impl Segments {
 fn forward(cx: &mut Ctx) -> Lowered {
     let x = cx.tensor(0)?;
     if !cx.is_absent(3) {
-        return Err(LowerError::runtime(
-            "segment_reduce(): indices based reduction is not supported yet.",
-        ));
+        return Err(LowerError::runtime("segment_reduce(): indices based reduction is not supported yet."));
     }
     let s = Segments::new(cx, &x, [1, 2, 4, 5, 7])?;
     let exact = !s.offsets && !cx.bool(6);

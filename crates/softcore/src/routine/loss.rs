@@ -29,7 +29,13 @@ pub(super) const ROUTINES: &[Routine] = &[
 
 /// The arithmetic of one element type: losses are as far from the exact ones as the CPU's, which computes in it too.
 trait Real:
-    Copy + PartialEq + PartialOrd + Add<Output = Self> + Sub<Output = Self> + Mul<Output = Self> + Neg<Output = Self>
+    Copy
+    + PartialEq
+    + PartialOrd
+    + Add<Output = Self>
+    + Sub<Output = Self>
+    + Mul<Output = Self>
+    + Neg<Output = Self>
 {
     const ZERO: Self;
     const NEVER: Self;
