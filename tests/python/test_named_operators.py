@@ -145,7 +145,7 @@ def test_histogram_refuses(bins, options):
     [
         (randn(3, 5), torch.tensor([[1, 2, -1, 0, 0], [0, 1, 2, 3, 4], [-1, 1, 1, 1, 1]])),
         (randn(5), torch.tensor([1, 1, -1, 0, 0])),
-        (randn(()), torch.tensor(0)),
+        (randn(), torch.tensor(0)),
         (randn(3, 0), torch.zeros(3, 0, dtype=torch.int64)),
     ],
 )
@@ -332,3 +332,13 @@ def test_encoders_pack_padded_batches(activation, lengths):
         got = encoder.to("neuron")(x.to("neuron"), src_key_padding_mask=padding.to("neuron"))
     torch.testing.assert_close(got.cpu(), want, rtol=1e-4, atol=1e-5)
     assert (got.cpu()[padding] == 0).all()
+
+
+@pytest.mark.parametrize("sizes", [(7,), (7, 2), (7, 2, 3)])
+@pytest.mark.parametrize("longest", [2, 4, 5])
+def test_jagged_rows(sizes, longest):
+    offsets = torch.tensor([0, 3, 3, 7])
+    dense = same(aten._jagged_to_padded_dense_forward, randn(*sizes), [offsets], [longest], -1.0)
+    if longest >= 4:
+        same(aten._padded_dense_to_jagged_forward, dense, [offsets], 7)
+    same(aten._jagged_to_padded_dense_forward, randn(*sizes), [offsets, offsets], [longest, longest])

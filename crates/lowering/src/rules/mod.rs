@@ -27,6 +27,7 @@ mod grid;
 mod histogram;
 mod index;
 mod index_dim;
+mod jagged;
 mod loss;
 mod margin;
 mod matmul;
@@ -90,6 +91,7 @@ pub fn table() -> Vec<&'static Row> {
         gather::ROWS,
         index::ROWS,
         index_dim::ROWS,
+        jagged::ROWS,
         loss::ROWS,
         margin::ROWS,
         matmul::ROWS,
