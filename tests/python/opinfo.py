@@ -17,7 +17,7 @@ import torch
 from torch.testing._internal.common_methods_invocations import op_db
 from torch.utils._pytree import tree_flatten, tree_map
 
-from opinfo_tables import DROPOUT, NOT_NATIVE, RANDOM, STATISTICS, TIES, TOLERANCE, WIDER
+from opinfo_tables import DROPOUT, NOT_NATIVE, ORDERS, RANDOM, STATISTICS, TIES, TOLERANCE, WIDER
 
 
 def full_name(info):
@@ -103,7 +103,7 @@ def compare(got, want, name, dtype, exact=lambda: None):
                 continue
             w = w.to(g.dtype)
         assert g.dtype == w.dtype and g.shape == w.shape, f"{g.dtype}{list(g.shape)}, not {w.dtype}{list(w.shape)}"
-        if name in RANDOM or (nth > 0 and name in TIES):
+        if name in RANDOM or name in ORDERS or (nth > 0 and name in TIES):
             continue
         g, w = g.detach().cpu(), w.detach()
         try:
@@ -161,6 +161,8 @@ def check_values(info, dtype, limit, move=to_device):
         compare(got, want, full_name(info), dtype, in_float32(info, here))
         if full_name(info) in TIES:
             equal_where_found(there, got, TIES[full_name(info)](*here[1], **here[2]))
+        if full_name(info) in ORDERS:
+            same_order(here, want, got, ORDERS[full_name(info)](*here[1], **here[2]))
         if backward:
             differentiable(info, here, there, want, got, dtype)
         count += 1
@@ -176,6 +178,14 @@ def equal_where_found(there, got, dim):
     if indices.dim() < x.dim():
         values, indices = values.unsqueeze(dim), indices.unsqueeze(dim)
     torch.testing.assert_close(torch.gather(x, dim, indices).detach().cpu(), values.detach().cpu(), rtol=0, atol=0, equal_nan=True)
+
+
+def same_order(here, want, got, dim):
+    """The elements at the indices found are those at the CPU's."""
+    x = here[0].detach()
+    if x.dim() > 0:
+        ours, cpus = (torch.gather(x, dim, i.cpu()) for i in (got, want))
+        torch.testing.assert_close(ours, cpus, rtol=0, atol=0, equal_nan=True)
 
 
 def check_noncontiguous(info, dtype, limit):

@@ -68,6 +68,9 @@ TIES = {
     "topk": lambda k, dim=-1, largest=True, sorted=True: dim,
 }
 
+# Operators whose result is such indices alone; the value is again the dim they search.
+ORDERS = {"argsort": lambda dim=-1, descending=False, stable=False: dim}
+
 _SIZE = "the result's size depends on the data, which has no native rule"
 _DECOMPOSITION = "matrix decompositions have no native rule"
 _VIEW = "PyTorch's derivative takes a view, which fails on the CPU as well"
@@ -166,27 +169,6 @@ NOT_NATIVE = {
         "svd",
         "svd_lowrank",
         "triangular_solve",
-    ),
-    "spectral transforms": (
-        "fft.fft",
-        "fft.fft2",
-        "fft.fftn",
-        "fft.hfft",
-        "fft.hfft2",
-        "fft.hfftn",
-        "fft.ifft",
-        "fft.ifft2",
-        "fft.ifftn",
-        "fft.ihfft",
-        "fft.ihfft2",
-        "fft.ihfftn",
-        "fft.irfft",
-        "fft.irfft2",
-        "fft.irfftn",
-        "fft.rfft",
-        "fft.rfft2",
-        "fft.rfftn",
-        "stft",
     ),
     "sizes that depend on the data": (
         "argwhere",

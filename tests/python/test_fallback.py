@@ -49,6 +49,17 @@ except NotImplementedError as e:
     assert "neither a rule for neuron devices nor a CPU kernel" in out and "aten::cudnn_grid_sampler" in out
 
 
+def test_a_result_without_elements_may_have_any_strides(run_python):
+    code = """
+import torch
+torch.library.define("test_fallback::none", "(Tensor x) -> Tensor")
+torch.library.impl("test_fallback::none", "CPU", lambda x: x.new_empty(0).as_strided((0, 3), (1, 0)))
+y = torch.ops.test_fallback.none(torch.ones(2, device="neuron"))
+assert y.is_neuron and y.shape == (0, 3) and y.stride() == (1, 0), y
+"""
+    run_python(code, TORCH_NEURONX_FALLBACK="silent")
+
+
 ALIASES = """
 import torch
 from torch.testing import assert_close

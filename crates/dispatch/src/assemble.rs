@@ -9,7 +9,7 @@ use tnrs_softcore::{CompileSpec, ParamSpec, ResultSpec};
 use tnrs_types::{contiguous_strides, is_contiguous, DType, Dims};
 
 use crate::compile::describe;
-use crate::entry::{Bind, Entry, OutSpec, RetSpec};
+use crate::entry::{Bind, BoundedSpec, Entry, OutSpec, RetSpec};
 use crate::host::OutMeta;
 use crate::key::overlap_bit;
 use crate::ops::{OpState, Variant};
@@ -28,6 +28,8 @@ pub(crate) struct Assembler<'a> {
     result_binds: Vec<Bind>,
     outs: SmallVec<[OutSpec; 1]>,
     rets: SmallVec<[RetSpec; 2]>,
+    bounded: Vec<BoundedSpec>,
+    counts: Vec<(Value, u16)>,
     resizes: Vec<(u16, Option<u16>, Dims)>,
 }
 
@@ -50,6 +52,8 @@ impl<'a> Assembler<'a> {
             result_binds: Vec::new(),
             outs: SmallVec::new(),
             rets: SmallVec::new(),
+            bounded: Vec::new(),
+            counts: Vec::new(),
             resizes: Vec::new(),
         }
     }
@@ -63,7 +67,7 @@ impl<'a> Assembler<'a> {
         for &(arg, elem, value) in &outcome.writes {
             self.write(arg, elem, value)?;
         }
-        let Assembler { op, args, cx, values, specs, result_binds, outs, rets, resizes, .. } = self;
+        let Assembler { op, args, cx, values, specs, result_binds, outs, rets, bounded, resizes, .. } = self;
         let params: Vec<ParamSpec> = cx.sources.iter().map(|s| param_spec(*s, args)).collect();
         let binds = cx
             .sources
@@ -82,6 +86,7 @@ impl<'a> Assembler<'a> {
             binds,
             outs,
             rets,
+            bounded,
             resizes,
             philox_blocks: cx.philox_blocks,
             generator: args.iter().position(|a| a.tag() == Tag::Generator).map(|i| i as u16),
@@ -108,6 +113,10 @@ impl<'a> Assembler<'a> {
                 Ret::Tensor(v) => {
                     let meta = fresh.pop_front().flatten();
                     let index = self.output(*v, meta)?;
+                    self.rets.push(RetSpec::Output(index));
+                }
+                Ret::Bounded { value, dim, count } => {
+                    let index = self.bounded(*value, *dim, *count, None)?;
                     self.rets.push(RetSpec::Output(index));
                 }
                 Ret::Undefined => {
@@ -171,13 +180,43 @@ impl<'a> Assembler<'a> {
         Some(strides)
     }
 
+    /// Room for a bounded result, `dim` outermost so that what is used of it is the front of its memory.
+    fn bounded(
+        &mut self,
+        value: Value,
+        dim: usize,
+        count: Value,
+        target: Option<(u16, Option<u16>)>,
+    ) -> Result<u16, CallError> {
+        let ty = self.cx.b.ty(value).clone();
+        let mut order: Dims = ty.dims.clone();
+        let size = order.remove(dim);
+        order.insert(0, size);
+        let mut strides = contiguous_strides(&order);
+        let outer = strides.remove(0);
+        strides.insert(dim, outer);
+        let out = self.output(value, Some(OutMeta { ty, strides }))?;
+        let known = self.counts.iter().find(|(v, _)| *v == count).map(|c| c.1);
+        let count = match known {
+            Some(at) => at,
+            None => {
+                let at = self.output(count, None)?;
+                self.counts.push((count, at));
+                at
+            }
+        };
+        self.bounded.push(BoundedSpec { out, dim: dim as u16, count, target });
+        Ok(out)
+    }
+
     /// The returns go to `self` or to the `out=` arguments, in order.
     fn write_returns(&mut self, rets: &[Ret]) -> Result<(), CallError> {
         let mut values = Vec::new();
         for ret in rets {
             match ret {
-                Ret::Tensor(v) => values.push(*v),
-                Ret::List(vs) => values.extend(vs),
+                Ret::Tensor(v) => values.push((*v, None)),
+                Ret::Bounded { value, dim, count } => values.push((*value, Some((*dim, *count)))),
+                Ret::List(vs) => values.extend(vs.iter().map(|v| (*v, None))),
                 Ret::Undefined | Ret::Int(_) => {}
             }
         }
@@ -192,7 +231,16 @@ impl<'a> Assembler<'a> {
                 targets.len()
             )));
         }
-        for (nth, (&value, (arg, elem))) in values.iter().zip(targets).enumerate() {
+        for (nth, (&(value, bound), (arg, elem))) in values.iter().zip(targets).enumerate() {
+            if self.op.variant == Variant::Out {
+                self.castable(value, nth, &self.args[arg].tensors()[elem])?;
+            }
+            if let Some((dim, count)) = bound {
+                self.no_internal_overlap(&self.args[arg].tensors()[elem])?;
+                let list = self.args[arg].tag() == Tag::TensorList;
+                self.bounded(value, dim, count, Some((arg as u16, list.then_some(elem as u16))))?;
+                continue;
+            }
             if self.op.variant == Variant::Out {
                 self.resize_if_needed(value, nth, arg, elem)?;
             }
@@ -248,6 +296,29 @@ impl<'a> Assembler<'a> {
         self.specs.push(ResultSpec { strides, alias, overlap: overlap_bit(self.overlap, nth) });
         self.result_binds.push(Bind::Tensor(arg as u16, elem as u16));
         Ok(())
+    }
+
+    /// Whether a result may go to an `out=` argument of another element type. Meta kernels have looked at it where they
+    /// are given the argument.
+    fn castable(&self, value: Value, nth: usize, target: &RawTensor) -> Result<(), CallError> {
+        let have = match self.metas.as_ref().and_then(|m| m.get(nth)) {
+            Some(Some(m)) => m.ty.dtype,
+            _ => self.cx.b.ty(value).dtype,
+        };
+        match target.dtype() {
+            Some(want) if self.op.row.exact && want != have => Err(CallError::Runtime(format!(
+                "{}: expected an out tensor of type {}, but got {}",
+                self.op.schema.name,
+                have.torch_name(),
+                want.torch_name()
+            ))),
+            Some(want) if !have.casts_to(want) => Err(CallError::Runtime(format!(
+                "result type {} can't be cast to the desired output type {}",
+                have.torch_name(),
+                want.torch_name()
+            ))),
+            _ => Ok(()),
+        }
     }
 
     fn no_internal_overlap(&self, t: &RawTensor) -> Result<(), CallError> {

@@ -3,11 +3,13 @@
 pub mod attention;
 pub mod conv;
 pub mod copy;
+pub mod fft;
 pub mod gemm;
 pub mod index;
 pub mod isa;
 pub mod math;
 pub mod optim;
+pub mod pack;
 pub mod philox;
 pub mod pool;
 pub mod reduce;

@@ -32,6 +32,9 @@ pub struct Row {
     pub format: Option<Format>,
     /// Arguments of type `Scalar` of which only the values 0 and 1 are in the key, others run-time operands (`alpha`).
     pub unit: &'static [&'static str],
+    /// The element types of `out=` arguments have to be those of the results. Otherwise results are converted to them
+    /// where PyTorch's casting rules allow it.
+    pub exact: bool,
 }
 
 /// See [`Row::format`].
@@ -46,11 +49,16 @@ pub struct Format {
 impl Row {
     /// A row with the common settings.
     pub const fn new(op: &'static str, rule: fn(&mut Ctx) -> Result<Outcome, LowerError>) -> Row {
-        Row { op, rule, infer: Infer::Meta, stat: &[], dynamic: &[], unit: &[], format: None }
+        Row { op, rule, infer: Infer::Meta, stat: &[], dynamic: &[], unit: &[], exact: false, format: None }
     }
     /// Output types come from the rule.
     pub const fn infer_by_rule(mut self) -> Row {
         self.infer = Infer::Rule;
+        self
+    }
+    /// Sets [`Row::exact`].
+    pub const fn exact(mut self) -> Row {
+        self.exact = true;
         self
     }
     /// Sets [`Row::stat`].

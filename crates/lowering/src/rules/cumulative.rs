@@ -4,7 +4,7 @@ use tnrs_hlo::{Composite, ReduceKind, Value};
 use tnrs_types::{DType, Dims, Scalar};
 
 use crate::helpers::{dim, Lowered};
-use crate::{Ctx, LowerError, Row};
+use crate::{Ctx, Expr, LowerError, Row};
 
 /// Rows of this family.
 pub const ROWS: &[Row] = &[
@@ -57,13 +57,22 @@ fn extreme(cx: &mut Ctx, kind: ReduceKind) -> Lowered {
     cx.finish_all(&[values, positions])
 }
 
+/// ln (eᵃ + eᵇ) = a + ln (1 + eᵇ⁻ᵃ), where a has the greater real part: the imaginary part stays that of a, give or take a
+/// quarter turn.
+fn log_sum_of_two<'m>(a: Expr<'m>, b: Expr<'m>) -> Expr<'m> {
+    let swap = b.real().gt(a.real());
+    let (top, low) = (swap.select(b, a), swap.select(a, b));
+    let none = low.real().eq(f64::NEG_INFINITY);
+    none.select(top, top + (low - top).exp().log1p())
+}
+
 /// ln Σ eˣ of all elements so far, by doubling: after step k each element covers the 2ᵏ before it. Unlike a cumulative
 /// sum of exponentials relative to the overall maximum, this keeps small leading elements.
 fn log_sum(cx: &mut Ctx) -> Lowered {
     let x = cx.tensor(0)?;
     let compute = x.ty.dtype.opmath();
-    if !compute.is_float() {
-        return Err(LowerError::unsupported("operands that are not real floats"));
+    if !compute.is_float() && !compute.is_complex() {
+        return Err(LowerError::unsupported("operands that are not floats"));
     }
     let mut v = cx.cast(x.value, compute)?;
     let sizes = x.ty.dims.clone();
@@ -80,6 +89,9 @@ fn log_sum(cx: &mut Ctx) -> Lowered {
         let earlier = cx.b.pad(v, none, &low, &high, &zeros)?;
         v = cx.math(|m| {
             let (a, b) = (m.expr(v), m.expr(earlier));
+            if compute.is_complex() {
+                return log_sum_of_two(a, b).value();
+            }
             let top = a.max(b);
             let base = top.is_inf().select(0.0, top);
             let sum = (a - base).exp() + (b - base).exp();

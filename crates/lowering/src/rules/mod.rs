@@ -21,6 +21,7 @@ mod distance;
 mod embedding;
 mod embedding_bag;
 mod foreach;
+mod fourier;
 mod fractional_pool;
 mod gather;
 mod grid;
@@ -33,6 +34,7 @@ mod margin;
 mod matmul;
 mod max_pool;
 mod nll;
+mod nonzero;
 mod norm;
 mod norm_batch;
 mod norm_group;
@@ -40,6 +42,7 @@ mod norm_layer;
 mod optim;
 mod parts;
 mod pdist;
+mod quantized;
 mod random;
 mod rearrange;
 mod recurrent;
@@ -56,6 +59,7 @@ mod special;
 mod triangle;
 mod unary;
 mod unfold;
+mod unique;
 mod variance;
 mod weight_norm;
 mod window;
@@ -88,6 +92,7 @@ pub fn table() -> Vec<&'static Row> {
         foreach::ROWS,
         fractional_pool::ROWS,
         foreach::UNARY,
+        fourier::ROWS,
         gather::ROWS,
         index::ROWS,
         index_dim::ROWS,
@@ -97,6 +102,7 @@ pub fn table() -> Vec<&'static Row> {
         matmul::ROWS,
         max_pool::ROWS,
         nll::ROWS,
+        nonzero::ROWS,
         norm::ROWS,
         norm_batch::ROWS,
         norm_group::ROWS,
@@ -104,6 +110,7 @@ pub fn table() -> Vec<&'static Row> {
         optim::ROWS,
         parts::ROWS,
         pdist::ROWS,
+        quantized::ROWS,
         random::ROWS,
         rearrange::ROWS,
         recurrent::ROWS,
@@ -119,6 +126,7 @@ pub fn table() -> Vec<&'static Row> {
         special::ROWS,
         triangle::ROWS,
         unary::ROWS,
+        unique::ROWS,
         unfold::ROWS,
         variance::ROWS,
         weight_norm::ROWS,

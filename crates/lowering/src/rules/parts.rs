@@ -62,9 +62,6 @@ fn complex(cx: &mut Ctx) -> Lowered {
             im.hlo_name()
         )));
     }
-    if re == DType::F16 {
-        return Err(LowerError::unsupported("complex numbers of half precision"));
-    }
     Ok(apply(cx, [0, 1], Domain::Promoted, |[re, im]| re.complex(im))?.into())
 }
 
@@ -139,6 +136,7 @@ pub fn max_finite(dtype: DType) -> f64 {
         DType::F64 => f64::MAX,
         DType::F16 => 65504.0,
         DType::BF16 => f64::from(f32::from_bits(0x7f7f_0000)),
+        DType::F8E8M0FNU => 127f64.exp2(),
         DType::F8E4M3FN => 448.0,
         DType::F8E4M3FNUZ => 240.0,
         DType::F8E5M2 | DType::F8E5M2FNUZ => 57344.0,

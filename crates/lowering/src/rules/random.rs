@@ -50,7 +50,7 @@ pub fn write(v: Value) -> Outcome {
 pub fn digits(d: DType) -> u32 {
     match d {
         DType::F64 | DType::C128 => 53,
-        DType::F16 => 11,
+        DType::F16 | DType::C32 => 11,
         DType::BF16 => 8,
         DType::F8E4M3FN | DType::F8E4M3FNUZ => 4,
         DType::F8E5M2 | DType::F8E5M2FNUZ => 3,
