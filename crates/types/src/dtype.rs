@@ -146,6 +146,8 @@ impl DType {
             DType::BF16 => "BFloat16",
             DType::F32 => "Float",
             DType::F64 => "Double",
+            DType::F8E8M0FNU => "Float8_e8m0fnu",
+            DType::C32 => "ComplexHalf",
             DType::C64 => "ComplexFloat",
             DType::C128 => "ComplexDouble",
         }
