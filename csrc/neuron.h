@@ -57,7 +57,8 @@ enum NCode {
   NC_UNSUPPORTED = 2,  // no native rule for these operands: fall back, or raise NotImplementedError
   NC_RETHROW = 3       // a shim callback stashed a C++ exception: rethrow it
 };
-enum NErrorKind { NE_RUNTIME = 0, NE_INDEX = 1, NE_VALUE = 2, NE_TYPE = 3, NE_NOT_IMPLEMENTED = 4, NE_OOM = 5 };
+enum NErrorKind { NE_RUNTIME = 0, NE_INDEX = 1, NE_VALUE = 2, NE_TYPE = 3, NE_NOT_IMPLEMENTED = 4, NE_OOM = 5,
+  NE_LINALG = 6 };
 const char* nrn_last_error(void);
 int nrn_last_error_kind(void);
 

@@ -159,27 +159,6 @@ impl<'a> Assembler<'a> {
         Ok(index)
     }
 
-    /// Strides of the order that a new result takes over by [`tnrs_lowering::Row::format`].
-    fn channels_last(&self, ty: &TensorType) -> Option<Dims> {
-        let format = self.op.row.format?;
-        let given = |i: &usize| {
-            self.args[*i]
-                .tensors()
-                .first()
-                .is_some_and(|t| t.sizes().len() == ty.rank() && is_channels_last(t.sizes(), t.strides()))
-        };
-        if !(format.holds)(ty.dtype, ty.rank()) || !format.args.iter().any(given) {
-            return None;
-        }
-        let mut strides = Dims::from_slice(&ty.dims);
-        let mut step = 1;
-        for d in innermost_first(ty.rank()) {
-            strides[d] = step;
-            step *= ty.dims[d].max(1);
-        }
-        Some(strides)
-    }
-
     /// Room for a bounded result, `dim` outermost so that what is used of it is the front of its memory.
     fn bounded(
         &mut self,
@@ -207,6 +186,27 @@ impl<'a> Assembler<'a> {
         };
         self.bounded.push(BoundedSpec { out, dim: dim as u16, count, target });
         Ok(out)
+    }
+
+    /// Strides of the order that a new result takes over by [`tnrs_lowering::Row::format`].
+    fn channels_last(&self, ty: &TensorType) -> Option<Dims> {
+        let format = self.op.row.format?;
+        let given = |i: &usize| {
+            self.args[*i]
+                .tensors()
+                .first()
+                .is_some_and(|t| t.sizes().len() == ty.rank() && is_channels_last(t.sizes(), t.strides()))
+        };
+        if !(format.holds)(ty.dtype, ty.rank()) || !format.args.iter().any(given) {
+            return None;
+        }
+        let mut strides = Dims::from_slice(&ty.dims);
+        let mut step = 1;
+        for d in innermost_first(ty.rank()) {
+            strides[d] = step;
+            step *= ty.dims[d].max(1);
+        }
+        Some(strides)
     }
 
     /// The returns go to `self` or to the `out=` arguments, in order.

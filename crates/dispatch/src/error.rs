@@ -14,6 +14,9 @@ pub enum CallError {
     /// `IndexError`.
     #[error("{0}")]
     Index(String),
+    /// `torch.linalg.LinAlgError`.
+    #[error("{0}")]
+    LinAlg(String),
     /// `ValueError`.
     #[error("{0}")]
     Value(String),
@@ -36,6 +39,7 @@ impl CallError {
     pub fn from_fault(fault: StreamFault) -> Self {
         match fault.fault {
             Fault::IndexOutOfRange { .. } => CallError::Index(fault.to_string()),
+            Fault::Matrix(_) => CallError::LinAlg(fault.to_string()),
             Fault::Device(_) => CallError::Runtime(fault.to_string()),
         }
     }

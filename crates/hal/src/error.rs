@@ -15,6 +15,9 @@ pub enum Fault {
         /// The dim's size.
         size: i64,
     },
+    /// A matrix has no factorisation or no solution. Becomes `torch.linalg.LinAlgError`.
+    #[error("{0}")]
+    Matrix(String),
     /// The device failed. Becomes `RuntimeError`.
     #[error("{0}")]
     Device(String),

@@ -49,7 +49,7 @@ pub struct Format {
 impl Row {
     /// A row with the common settings.
     pub const fn new(op: &'static str, rule: fn(&mut Ctx) -> Result<Outcome, LowerError>) -> Row {
-        Row { op, rule, infer: Infer::Meta, stat: &[], dynamic: &[], unit: &[], exact: false, format: None }
+        Row { op, rule, infer: Infer::Meta, stat: &[], dynamic: &[], unit: &[], format: None, exact: false }
     }
     /// Output types come from the rule.
     pub const fn infer_by_rule(mut self) -> Row {

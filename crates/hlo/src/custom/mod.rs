@@ -9,6 +9,9 @@
 
 mod loss;
 mod segment;
+mod linalg;
+
+pub use linalg::InfoSite;
 
 use smallvec::SmallVec;
 use tnrs_types::Scalar;
@@ -30,7 +33,7 @@ pub struct Target {
 }
 
 /// Every family of routines.
-static FAMILIES: &[&[Target]] = &[loss::TARGETS, segment::TARGETS];
+static FAMILIES: &[&[Target]] = &[linalg::TARGETS, loss::TARGETS, segment::TARGETS];
 
 impl Target {
     /// Every routine.

@@ -29,6 +29,10 @@ mod histogram;
 mod index;
 mod index_dim;
 mod jagged;
+mod linalg;
+mod linalg_lstsq;
+mod linalg_lu;
+mod linalg_spectral;
 mod loss;
 mod margin;
 mod matmul;
@@ -97,6 +101,10 @@ pub fn table() -> Vec<&'static Row> {
         index::ROWS,
         index_dim::ROWS,
         jagged::ROWS,
+        linalg::ROWS,
+        linalg_lstsq::ROWS,
+        linalg_lu::ROWS,
+        linalg_spectral::ROWS,
         loss::ROWS,
         margin::ROWS,
         matmul::ROWS,

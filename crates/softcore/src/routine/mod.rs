@@ -3,6 +3,8 @@
 mod element;
 mod loss;
 mod segment;
+mod linalg;
+mod linalg_info;
 
 use tnrs_hal::Fault;
 use tnrs_hlo::CustomCall;
@@ -96,7 +98,7 @@ pub(crate) struct Routine {
     pub cost: fn(&Args) -> u64,
 }
 
-static FAMILIES: &[&[Routine]] = &[loss::ROUTINES, segment::ROUTINES];
+static FAMILIES: &[&[Routine]] = &[linalg::ROUTINES, loss::ROUTINES, segment::ROUTINES];
 
 /// The routine of a custom call, if this machine has it.
 pub(crate) fn find(name: &str) -> Option<&'static Routine> {
