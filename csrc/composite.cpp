@@ -159,10 +159,6 @@ at::Tensor glu_backward_jvp(const at::Tensor& grad_x, const at::Tensor& grad_glu
   return at::cat({first, second}, dim);
 }
 
-// nn.TransformerEncoder asks whether padding is only at the end, to pack the batch into a nested tensor. There are no
-// nested tensors on the device, so it keeps the padding.
-bool never_packed(const at::Tensor&, const at::Tensor&) { return false; }
-
 // PyTorch's default for devices raises another exception than its CPU kernel.
 at::Tensor narrowed(const at::Tensor& self, int64_t dim, int64_t start, int64_t length) {
   TORCH_CHECK(dim < self.dim(), "narrow_copy: dim ", dim, " of a tensor with ", self.dim(), " dims");
@@ -186,7 +182,6 @@ void register_composites(torch::Library& m) {
   m.impl("narrow_copy.out", narrowed_out);
   m.impl("_native_multi_head_attention", multi_head_attention);
   m.impl("_transformer_encoder_layer_fwd", encoder_layer);
-  m.impl("_nested_tensor_from_mask_left_aligned", never_packed);
   m.impl("_ctc_loss.Tensor", ctc_loss);
   m.impl("_ctc_loss_backward.Tensor", ctc_loss_backward);
   m.impl("batch_norm_update_stats", batch_norm_update_stats);

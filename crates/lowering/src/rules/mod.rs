@@ -32,6 +32,7 @@ mod grid;
 mod histogram;
 mod index;
 mod index_dim;
+mod jagged;
 mod linalg;
 mod linalg_lstsq;
 mod linalg_lu;
@@ -110,6 +111,7 @@ pub fn table() -> Vec<&'static Row> {
         gather::ROWS,
         index::ROWS,
         index_dim::ROWS,
+        jagged::ROWS,
         linalg::ROWS,
         linalg_lstsq::ROWS,
         linalg_lu::ROWS,
@@ -126,10 +128,10 @@ pub fn table() -> Vec<&'static Row> {
         norm_layer::ROWS,
         optim::ROWS,
         parts::ROWS,
-        quantized::ROWS,
         pdist::ROWS,
         polynomial::ROWS,
         quantile::ROWS,
+        quantized::ROWS,
         random::ROWS,
         rearrange::ROWS,
         recurrent::ROWS,

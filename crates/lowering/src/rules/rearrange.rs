@@ -14,7 +14,7 @@ pub(crate) const ROWS: &[Row] = &[
     Row::new("aten::roll", roll),
     Row::new("aten::repeat", repeat),
     Row::new("aten::channel_shuffle", channel_shuffle).format(&[0], |_, rank| rank == 4),
-    Row::new("aten::pixel_shuffle", pixel_shuffle),
+    Row::new("aten::pixel_shuffle", pixel_shuffle).format(&[0], |_, rank| rank == 4),
     Row::new("aten::pixel_unshuffle", pixel_unshuffle).format(&[0], |_, rank| rank == 4),
 ];
 
