@@ -107,6 +107,20 @@ std::pair<const c10::OperatorHandle*, size_t> runnable(const Overload& o, bool f
   return {nullptr, 0};
 }
 
+// Where PyTorch's inference says what CUDA returns and the CPU differs: outside training, batch normalization saves no
+// statistics.
+void as_on_cpu(const Overload& o, const c10::IValue* arguments, torch::jit::Stack& results) {
+  const std::string_view name = std::string_view(o.name).substr(0, o.name.find('.'));
+  const bool flagged = name == "aten::native_batch_norm" || name == "aten::_native_batch_norm_legit" ||
+      name == "aten::_native_batch_norm_legit_functional";
+  const bool never = name == "aten::_native_batch_norm_legit_no_training" || name == "aten::_batch_norm_no_update";
+  if (never || (flagged && arguments[5].isBool() && !arguments[5].toBool())) {
+    for (const size_t i : {1, 2}) {
+      results[i] = at::Tensor(at::detail::empty_meta({0}, results[i].toTensor().scalar_type()));
+    }
+  }
+}
+
 } // namespace
 
 void register_meta() {
@@ -116,7 +130,7 @@ void register_meta() {
 
 } // namespace neuron
 
-extern "C" int nshim_meta(void* frame, int functional, const NMeta** metas, uint32_t* count) {
+static int infer(void* frame, bool functional, const NMeta** metas, uint32_t* count) {
   using namespace neuron;
   auto& call = *static_cast<Frame*>(frame);
   results.tensors.clear();
@@ -124,7 +138,7 @@ extern "C" int nshim_meta(void* frame, int functional, const NMeta** metas, uint
   *count = UINT32_MAX;
   *metas = nullptr;
   try {
-    const auto [op, taken] = runnable(*call.overload, functional != 0);
+    const auto [op, taken] = runnable(*call.overload, functional);
     if (!op) {
       return NC_OK;
     }
@@ -145,6 +159,7 @@ extern "C" int nshim_meta(void* frame, int functional, const NMeta** metas, uint
     } else {
       op->redispatchBoxed(c10::DispatchKeySet(c10::DispatchKey::Meta), &stack);
     }
+    as_on_cpu(*call.overload, arguments, stack);
     for (const auto& v : stack) {
       if (v.isTensor()) {
         keep(v.toTensor());
@@ -164,10 +179,18 @@ extern "C" int nshim_meta(void* frame, int functional, const NMeta** metas, uint
     if (std::string_view(e.what()).substr(0, 19) == "NotImplementedError") {
       return NC_OK;
     }
+    // Some of those for out= overloads cannot be called with the arguments of their own schema.
+    if (!functional && call.overload->functional && std::string_view(e.what()).substr(0, 9) == "TypeError") {
+      return infer(frame, true, metas, count);
+    }
     stash();
     return NC_RETHROW;
   } catch (...) {
     stash();
     return NC_RETHROW;
   }
+}
+
+extern "C" int nshim_meta(void* frame, int functional, const NMeta** metas, uint32_t* count) {
+  return infer(frame, functional != 0, metas, count);
 }
