@@ -83,6 +83,23 @@ extern "C" int nshim_empty(const int64_t* sizes, const int64_t* strides, int32_t
 
 extern "C" void nshim_drop(void* impl) { neuron::adopt(impl); }
 
+extern "C" int nshim_shrink(void* impl, const int64_t* sizes, int32_t ndim, NTensor* out) {
+  try {
+    auto* t = static_cast<c10::TensorImpl*>(impl);
+    const c10::SmallVector<int64_t, 8> strides(t->strides().begin(), t->strides().end());
+    const c10::IntArrayRef size(sizes, static_cast<size_t>(ndim));
+    t->set_sizes_and_strides(size, strides);
+    // The memory stays with the storage; what is saved or shared is only what is used.
+    t->unsafe_storage().unsafeGetStorageImpl()->set_nbytes(
+        at::detail::computeStorageNbytes(size, strides, t->itemsize()));
+    neuron::describe(*out, t);
+    return NC_OK;
+  } catch (...) {
+    neuron::stash();
+    return NC_RETHROW;
+  }
+}
+
 extern "C" int nshim_resize(void* frame, uint32_t arg, int32_t elem, const int64_t* sizes, int32_t ndim, NTensor* out) {
   try {
     const auto& v = static_cast<neuron::Frame*>(frame)->arguments()[arg];

@@ -97,6 +97,8 @@ int nshim_meta(void* frame, const NMeta** metas, uint32_t* count);
 int nshim_empty(const int64_t* sizes, const int64_t* strides, int32_t ndim, uint8_t dtype, int8_t device, NTensor* out);
 // Drops a tensor made by nshim_empty that will not be returned.
 void nshim_drop(void* impl);
+// Makes a tensor made by nshim_empty smaller: the strides stay, and the storage ends where the elements do.
+int nshim_shrink(void* impl, const int64_t* sizes, int32_t ndim, NTensor* out);
 // Resizes an out= argument (with PyTorch's warning rules) and re-reads it. `elem` >= 0: element of a tensor list.
 int nshim_resize(void* frame, uint32_t arg, int32_t elem, const int64_t* sizes, int32_t ndim, NTensor* out);
 // Reserves `count` 128-bit Philox blocks of a generator (null: the device's default) → seed and offset before.

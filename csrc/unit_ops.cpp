@@ -2,6 +2,7 @@
 #include "attention.cpp"
 #include "boxed.cpp"
 #include "call.cpp"
+#include "complex_half.cpp"
 #include "composite.cpp"
 #include "copy.cpp"
 #include "fallback.cpp"

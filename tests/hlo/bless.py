@@ -413,6 +413,28 @@ def scans():
     return cases
 
 
+def fouriers():
+    cases = []
+    for shape in ((1,), (4,), (2, 5), (3, 2, 4), (2, 3, 2, 3)):
+        for d in range(1, min(len(shape), 3) + 1):
+            n, dims = list(shape[-d:]), tuple(range(-d, 0))
+            name = "x".join(map(str, shape)) + f"_{d}d"
+            z, x = torch.complex(leaf(*shape).detach(), leaf(*shape).detach()), leaf(*shape).detach()
+            half = torch.fft.rfftn(leaf(*shape).detach(), dim=dims)
+            for kind, operand, y in (
+                ("FFT", z, torch.fft.fftn(z, dim=dims)),
+                ("IFFT", z, torch.fft.ifftn(z, dim=dims)),
+                ("RFFT", x, torch.fft.rfftn(x, dim=dims)),
+                ("IRFFT", half, torch.fft.irfftn(half, s=n, dim=dims)),
+            ):
+                attrs = {"kind": kind, "length": str(n)}
+                cases.append(case(f"{kind.lower()}_{name}_f64", "fft", attrs, [operand], [y]))
+                narrow = {"f64": "f32", "complex<f64>": "complex<f32>"}
+                types = [[narrow[TYPES[t.dtype]]] for t in (operand, y)]
+                cases.append(case(f"{kind.lower()}_{name}_f32", "fft", attrs, [operand], [y], *types))
+    return cases
+
+
 def main():
     write("unary.txt", unary())
     write("binary.txt", binary())
@@ -423,6 +445,7 @@ def main():
     write("optim.txt", adam() + sgd())
     write("scan.txt", scans())
     write("philox.txt", philoxes())
+    write("fourier.txt", fouriers())
 
 
 if __name__ == "__main__":

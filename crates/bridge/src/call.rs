@@ -45,6 +45,7 @@ extern "C" {
         out: *mut RawTensor,
     ) -> c_int;
     fn nshim_drop(handle: *mut c_void);
+    fn nshim_shrink(handle: *mut c_void, sizes: *const i64, ndim: i32, out: *mut RawTensor) -> c_int;
     fn nshim_resize(
         frame: *mut c_void,
         arg: u32,
@@ -131,6 +132,15 @@ impl Host for Shim {
     fn discard(&mut self, tensor: RawTensor) {
         // SAFETY: the handle came from `nshim_empty` and is dropped once.
         unsafe { nshim_drop(tensor.handle) }
+    }
+
+    fn shrink(&mut self, tensor: &RawTensor, dims: &[i64]) -> Result<RawTensor, CallError> {
+        let mut out = std::mem::MaybeUninit::uninit();
+        // SAFETY: the handle came from `nshim_empty` and is alive; on success the shim fills `out`.
+        unsafe {
+            host_result(nshim_shrink(tensor.handle, dims.as_ptr(), dims.len() as i32, out.as_mut_ptr()))?;
+            Ok(out.assume_init())
+        }
     }
 
     fn resize(&mut self, arg: usize, elem: Option<usize>, dims: &[i64]) -> Result<RawTensor, CallError> {

@@ -73,6 +73,9 @@ impl Host for NoHost {
         Err(CallError::Runtime("internal error: a copy asked for an output".to_owned()))
     }
     fn discard(&mut self, _: RawTensor) {}
+    fn shrink(&mut self, _: &RawTensor, _: &[i64]) -> Result<RawTensor, CallError> {
+        Err(CallError::Runtime("internal error: a copy asked for a smaller tensor".to_owned()))
+    }
     fn resize(&mut self, _: usize, _: Option<usize>, _: &[i64]) -> Result<RawTensor, CallError> {
         Err(CallError::Runtime("internal error: a copy asked for a resize".to_owned()))
     }

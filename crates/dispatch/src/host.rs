@@ -30,6 +30,8 @@ pub trait Host {
     ) -> Result<RawTensor, CallError>;
     /// Drops a tensor from [`Host::empty`] that will not be returned.
     fn discard(&mut self, tensor: RawTensor);
+    /// Makes a tensor from [`Host::empty`] smaller; it keeps its strides and memory.
+    fn shrink(&mut self, tensor: &RawTensor, dims: &[i64]) -> Result<RawTensor, CallError>;
     /// Resizes an `out=` argument and describes it anew; the view is valid until the next call.
     fn resize(&mut self, arg: usize, elem: Option<usize>, dims: &[i64]) -> Result<RawTensor, CallError>;
     /// Reserves Philox blocks of the call's generator (null: the device's default): seed and offset before.

@@ -1,6 +1,8 @@
 //! A = L·Lᴴ.
 
-use faer::linalg::cholesky::llt::factor::{cholesky_in_place, cholesky_in_place_scratch, LltError, LltRegularization};
+use faer::linalg::cholesky::llt::factor::{
+    cholesky_in_place, cholesky_in_place_scratch, LltError, LltRegularization,
+};
 use faer::Par;
 
 use crate::mat::{with_scratch, Mat};

@@ -167,7 +167,14 @@ fn eliminate_two<T: Num>(a: &mut Mat<T>, k: usize, hermitian: bool) {
 }
 
 /// Solves A·X = B by A's factors from [`ldl`], for n×r row-major B.
-pub fn ldl_solve<T: Num>(ld: &[T], pivots: &[i32], b: &[T], (n, r): (usize, usize), hermitian: bool, x: &mut [T]) {
+pub fn ldl_solve<T: Num>(
+    ld: &[T],
+    pivots: &[i32],
+    b: &[T],
+    (n, r): (usize, usize),
+    hermitian: bool,
+    x: &mut [T],
+) {
     let hermitian = hermitian && T::COMPLEX;
     let a = Mat::load(ld, n, n);
     let mut y = Mat::load(b, n, r);

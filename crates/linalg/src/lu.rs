@@ -2,8 +2,8 @@
 
 use faer::linalg::matmul::matmul;
 use faer::linalg::triangular_solve::solve_unit_lower_triangular_in_place;
-use faer::{Accum, MatMut, Par};
 use faer::prelude::{Reborrow, ReborrowMut};
+use faer::{Accum, MatMut, Par};
 use num_traits::Float;
 
 use crate::mat::{axpy, column, wide, Mat};

@@ -2,8 +2,8 @@
 //! below the diagonal. R's diagonal is real.
 
 use faer::linalg::matmul::matmul;
-use faer::{Accum, MatMut, MatRef, Par};
 use faer::prelude::{Reborrow, ReborrowMut};
+use faer::{Accum, MatMut, MatRef, Par};
 use num_traits::Float;
 
 use crate::mat::{axpy, column, dot, wide, Mat};
@@ -151,8 +151,7 @@ pub(crate) fn apply_q<T: Num>(a: MatRef<'_, T>, tau: &[T], c: &mut Mat<T>, adjoi
     for b in 0..blocks {
         let start = BLOCK * if adjoint { b } else { blocks - 1 - b };
         let width = BLOCK.min(k - start);
-        let block =
-            Block::new(a.submatrix(start, start, m - start, width), &tau[start..start + width]);
+        let block = Block::new(a.submatrix(start, start, m - start, width), &tau[start..start + width]);
         let first = if unit { start } else { 0 };
         let columns = c.n - first.min(c.n);
         let part = c.view_mut().submatrix_mut(start, first.min(columns + first), m - start, columns);

@@ -328,7 +328,8 @@ fn ldl_of<T: Num>() {
     for n in SIZES {
         for hermitian in [false, true] {
             let x = r.matrix::<T>(n, n);
-            let flip: Vec<T> = adjoint(&x, n, n).iter().map(|v| if hermitian { *v } else { v.bar() }).collect();
+            let flip: Vec<T> =
+                adjoint(&x, n, n).iter().map(|v| if hermitian { *v } else { v.bar() }).collect();
             let mut a: Vec<T> = x.iter().zip(flip).map(|(x, y)| *x + y).collect();
             // A zero diagonal forces blocks of two rows.
             (0..n / 2).for_each(|i| a[i * n + i] = T::lit(0.0));
@@ -384,7 +385,8 @@ fn exp_of<T: Num>() {
     let mut r = Random(10);
     for n in SIZES {
         for scale in [1e-3, 0.1, 1.0, 3.0] {
-            let a: Vec<T> = r.matrix::<T>(n, n).iter().map(|x| *x * T::lit(scale / n.max(1) as f64)).collect();
+            let a: Vec<T> =
+                r.matrix::<T>(n, n).iter().map(|x| *x * T::lit(scale / n.max(1) as f64)).collect();
             let mut e = a.clone();
             matrix_exp(&a, n, &mut e);
             // The series, whose terms fall below rounding for such norms.

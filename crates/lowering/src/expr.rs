@@ -7,6 +7,7 @@
 use std::cell::RefCell;
 use std::ops;
 
+use tnrs_hlo::custom::Rule;
 use tnrs_hlo::{Builder, Composite, HloError, TensorType, Value};
 use tnrs_types::{BinaryKind, CompareDir, DType, Dims, ReduceKind, Scalar, UnaryKind};
 
@@ -106,6 +107,15 @@ impl Math {
                 None
             }
         }
+    }
+    /// An elementwise routine (a custom call) of operands that broadcast together; the result has the element type of
+    /// the first operand.
+    pub fn elementwise<'m>(&'m self, name: &str, attrs: &[Scalar], operands: &[Expr<'m>]) -> Expr<'m> {
+        let sizes = operands.iter().fold(Dims::new(), |d, x| broadcast_sizes(&d, &x.dims()));
+        let values: Vec<Value> = operands.iter().map(|x| x.broadcast(&sizes).v).collect();
+        let ty = TensorType::new(operands[0].dtype(), &sizes);
+        let r = self.b.borrow_mut().custom_call(name, attrs, &values, &[ty]);
+        self.keep(r.map(|v| v[0]), || operands[0])
     }
     /// Sorts all by the first along `dim`, stably; the operands after an error.
     pub fn sort<'m>(&'m self, xs: &[Expr<'m>], dim: i64, descending: bool) -> Vec<Expr<'m>> {
@@ -253,6 +263,11 @@ impl<'m> Expr<'m> {
         let dims = broadcast_sizes(&self.dims(), &broadcast_sizes(&t.dims(), &f.dims()));
         let (p, t, f) = (self.broadcast(&dims), t.broadcast(&dims), f.broadcast(&dims));
         t.with(|b, _| b.select(p.v, t.v, f.v))
+    }
+    /// The expression itself, of type f32 or f64; the run fails by `rule` unless all of `ok` holds.
+    pub fn require(self, ok: Expr<'m>, rule: Rule) -> Expr<'m> {
+        let ty = self.ty();
+        self.with(|b, v| Ok(b.custom_call("require", &[Scalar::Int(rule as i64)], &[v, ok.v], &[ty])?[0]))
     }
     /// Elementwise function.
     pub fn unary(self, kind: UnaryKind) -> Expr<'m> {

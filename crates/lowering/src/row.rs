@@ -1,5 +1,7 @@
 //! The row type.
 
+use tnrs_types::DType;
+
 use crate::{Ctx, LowerError, Outcome};
 
 /// Where output sizes, dtypes and strides come from.
@@ -25,18 +27,38 @@ pub struct Row {
     pub stat: &'static [&'static str],
     /// Arguments of schema type `float` that are run-time operands (a learning rate). The others are in the key.
     pub dynamic: &'static [&'static str],
+    /// Arguments whose channels-last order new results of their rank take over, and for which element types and
+    /// ranks they do; beyond what [`Row::infer`] says.
+    pub format: Option<Format>,
     /// Arguments of type `Scalar` of which only the values 0 and 1 are in the key, others run-time operands (`alpha`).
     pub unit: &'static [&'static str],
+    /// The element types of `out=` arguments have to be those of the results. Otherwise results are converted to them
+    /// where PyTorch's casting rules allow it.
+    pub exact: bool,
+}
+
+/// See [`Row::format`].
+#[derive(Clone, Copy)]
+pub struct Format {
+    /// Positions of the arguments.
+    pub args: &'static [usize],
+    /// Whether results of an element type and rank do.
+    pub holds: fn(DType, usize) -> bool,
 }
 
 impl Row {
     /// A row with the common settings.
     pub const fn new(op: &'static str, rule: fn(&mut Ctx) -> Result<Outcome, LowerError>) -> Row {
-        Row { op, rule, infer: Infer::Meta, stat: &[], dynamic: &[], unit: &[] }
+        Row { op, rule, infer: Infer::Meta, stat: &[], dynamic: &[], unit: &[], format: None, exact: false }
     }
     /// Output types come from the rule.
     pub const fn infer_by_rule(mut self) -> Row {
         self.infer = Infer::Rule;
+        self
+    }
+    /// Sets [`Row::exact`].
+    pub const fn exact(mut self) -> Row {
+        self.exact = true;
         self
     }
     /// Sets [`Row::stat`].
@@ -47,6 +69,11 @@ impl Row {
     /// Sets [`Row::dynamic`].
     pub const fn dynamic(mut self, args: &'static [&'static str]) -> Row {
         self.dynamic = args;
+        self
+    }
+    /// Sets [`Row::format`].
+    pub const fn format(mut self, args: &'static [usize], holds: fn(DType, usize) -> bool) -> Row {
+        self.format = Some(Format { args, holds });
         self
     }
     /// Sets [`Row::unit`].

@@ -8,7 +8,7 @@ mod func;
 mod scalar;
 
 pub use dtype::{Class, DType};
-pub use func::{BinaryKind, CompareDir, ReduceKind, ScatterKind, UnaryKind};
+pub use func::{BinaryKind, CompareDir, FftKind, ReduceKind, ScatterKind, UnaryKind};
 pub use scalar::Scalar;
 
 /// Sizes, strides or axes. Six dims stay inline, which covers nearly every model without allocation.

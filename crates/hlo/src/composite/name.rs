@@ -22,6 +22,8 @@ impl Composite {
         "sgd_step",
         "arg_reduce",
         "cumulative",
+        "compact",
+        "nonzero",
         "check_index",
     ];
 
@@ -45,6 +47,8 @@ impl Composite {
             Composite::SgdStep { .. } => "sgd_step",
             Composite::ArgReduce { .. } => "arg_reduce",
             Composite::Cumulative { .. } => "cumulative",
+            Composite::Compact => "compact",
+            Composite::Nonzero => "nonzero",
             Composite::CheckIndex { .. } => "check_index",
         }
     }

@@ -68,7 +68,21 @@ impl InfoSite {
     /// From its number.
     pub fn from_code(code: i64) -> Option<InfoSite> {
         use InfoSite::*;
-        [CholeskyEx, CholeskyInverse, InvEx, LuFactorEx, SolveEx, LdlFactorEx, Svd, SvdNotFinite, Eigh, Eig, Lstsq].get(code as usize).copied()
+        [
+            CholeskyEx,
+            CholeskyInverse,
+            InvEx,
+            LuFactorEx,
+            SolveEx,
+            LdlFactorEx,
+            Svd,
+            SvdNotFinite,
+            Eigh,
+            Eig,
+            Lstsq,
+        ]
+        .get(code as usize)
+        .copied()
     }
 }
 
@@ -129,10 +143,7 @@ fn row_order(_: &CustomCall, x: &[&TensorType], r: &[TensorType]) -> Result<(), 
 fn factored_solve(_: &CustomCall, x: &[&TensorType], r: &[TensorType]) -> Result<(), String> {
     check((x, r), 3, 1, "factors, i32 pivots and a right side give one like it", |b, m, n| {
         let side = split(x[2], 1).map_or(0, |(_, d)| d[0]);
-        m == n
-            && is(x[1], DType::I32, b, &[n])
-            && is(x[2], x[0].dtype, b, &[n, side])
-            && r[0] == *x[2]
+        m == n && is(x[1], DType::I32, b, &[n]) && is(x[2], x[0].dtype, b, &[n, side]) && r[0] == *x[2]
     })
 }
 

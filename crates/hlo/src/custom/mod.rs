@@ -8,6 +8,8 @@
 //! that the instruction states.
 
 mod linalg;
+mod loss;
+mod segment;
 
 pub use linalg::InfoSite;
 
@@ -15,6 +17,13 @@ use smallvec::SmallVec;
 use tnrs_types::Scalar;
 
 use crate::{HloError, TensorType};
+
+mod check;
+mod sample;
+mod scan;
+mod special;
+
+pub use check::Rule;
 
 /// The check of a call's operands against the results that it states; the error says what is wrong.
 pub type Check = fn(&CustomCall, &[&TensorType], &[TensorType]) -> Result<(), String>;
@@ -31,7 +40,15 @@ pub struct Target {
 }
 
 /// Every family of routines.
-static FAMILIES: &[&[Target]] = &[linalg::TARGETS];
+static FAMILIES: &[&[Target]] = &[
+    check::TARGETS,
+    linalg::TARGETS,
+    loss::TARGETS,
+    sample::TARGETS,
+    scan::TARGETS,
+    segment::TARGETS,
+    special::TARGETS,
+];
 
 impl Target {
     /// Every routine.

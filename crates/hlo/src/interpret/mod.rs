@@ -7,6 +7,7 @@ mod binary;
 mod contract;
 mod element;
 mod elementwise;
+mod fft;
 mod index;
 mod reduce;
 mod shape;
@@ -120,6 +121,7 @@ fn eval(instr: &Instr, x: &[&Tensor], types: &[TensorType]) -> Result<Vec<Tensor
         Op::Gather(dims) => index::gather(dims, x[0], x[1], ty),
         Op::Scatter { kind, dims } => index::scatter(*kind, dims, x[0], x[1], x[2]),
         Op::Sort { dim, descending } => return Ok(reduce::sort(*dim, *descending, x)),
+        Op::Fft { kind, length } => fft::fft(*kind, length, x[0], ty),
         Op::Composite(c) => return composite(c, x, types),
         Op::CustomCall(c) => return Err(Fault::CustomCall { name: c.name() }),
     };

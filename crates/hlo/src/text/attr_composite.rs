@@ -16,7 +16,11 @@ pub fn attrs_of(c: &Composite) -> Attrs {
     let real = |f: &f64| Attr::One(Scalar::Float(*f));
     match c {
         Composite::Gelu { tanh } | Composite::GeluGrad { tanh } => vec![("tanh", flag(tanh))],
-        Composite::Silu | Composite::SiluGrad | Composite::Philox => vec![],
+        Composite::Silu
+        | Composite::SiluGrad
+        | Composite::Philox
+        | Composite::Compact
+        | Composite::Nonzero => vec![],
         Composite::Softmax { dim, log } | Composite::SoftmaxGrad { dim, log } => {
             vec![("dim", int(dim)), ("log", flag(log))]
         }
@@ -133,6 +137,8 @@ pub fn composite_of(name: &str, r: &mut Read) -> Result<Composite, Problem> {
         },
         "arg_reduce" => Composite::ArgReduce { dim: r.dim("dim")?, max: r.bool("max")? },
         "cumulative" => Composite::Cumulative { dim: r.dim("dim")?, kind: r.member("kind", REDUCE)? },
+        "compact" => Composite::Compact,
+        "nonzero" => Composite::Nonzero,
         "check_index" => Composite::CheckIndex {
             lo: r.int("lo")?,
             hi: r.int("hi")?,

@@ -51,6 +51,8 @@ fn scaled(cx: &mut Ctx, f: impl for<'m> Fn(Expr<'m>, Expr<'m>) -> Expr<'m>) -> L
     let v = cx.math(|m| {
         let y = match alpha {
             Some(a) => m.expr(y) * m.expr(a),
+            // As PyTorch does: an infinite part times one makes the other part NaN.
+            None if compute.is_complex() => m.expr(y) * m.expr(y).int(1),
             None => m.expr(y),
         };
         f(m.expr(x), y).value()

@@ -5,7 +5,7 @@ use tnrs_types::{DType, Dims, Scalar};
 use super::max_pool::adaptive_range;
 use super::window::Windows;
 use crate::expr::{Expr, Math};
-use crate::helpers::Lowered;
+use crate::helpers::{is_plain_float, Lowered};
 use crate::{Ctx, Row};
 
 /// Rows of this family.
@@ -16,6 +16,9 @@ pub(crate) const ROWS: &[Row] = &[
     Row::new("aten::avg_pool3d_backward", |cx| backward(cx, 3)),
     Row::new("aten::_adaptive_avg_pool2d", |cx| adaptive(cx, 2)),
     Row::new("aten::_adaptive_avg_pool3d", |cx| adaptive(cx, 3)),
+    Row::new("aten::adaptive_avg_pool2d.out", |cx| adaptive(cx, 2)),
+    Row::new("aten::adaptive_avg_pool3d.out", |cx| adaptive(cx, 3)),
+    Row::new("aten::adaptive_avg_pool3d_backward.grad_input", |cx| adaptive_backward(cx, 3)),
     Row::new("aten::_adaptive_avg_pool2d_backward", |cx| adaptive_backward(cx, 2)),
     Row::new("aten::_adaptive_avg_pool3d_backward", |cx| adaptive_backward(cx, 3)),
 ];
@@ -43,6 +46,7 @@ fn divisors<'m>(m: &'m Math, w: &Windows, include_pad: bool, fixed: Option<i64>,
 }
 
 fn forward(cx: &mut Ctx, spatial: usize) -> Lowered {
+    cx.require(0, "avg_pool", |d| is_plain_float(d) || d == DType::I64)?;
     let (x, out) = (cx.tensor(0)?, cx.out(0)?);
     let args = [Some(1), Some(2), Some(3), None];
     let w = Windows::new(cx, spatial, args, &x.ty.dims, &out.dims);
@@ -125,6 +129,7 @@ fn forward_ranges(input: i64, output: i64) -> Vec<(i64, i64)> {
 }
 
 fn adaptive(cx: &mut Ctx, spatial: usize) -> Lowered {
+    cx.require(0, "adaptive_avg_pool", is_plain_float)?;
     let (x, out) = (cx.tensor(0)?, cx.out(0)?);
     let acc = out.dtype.opmath();
     let rank = out.rank();

@@ -19,7 +19,6 @@ pub(crate) const ROWS: &[Row] = &[
     Row::new("aten::take", take),
     Row::new("aten::put", put),
     Row::new("aten::masked_scatter", masked_scatter),
-    Row::new("aten::nonzero_static", nonzero_static),
 ];
 
 /// Which dims an index list selects, and how the rest is laid out around them.
@@ -270,35 +269,6 @@ fn masked_scatter(cx: &mut Ctx) -> Lowered {
         let taken = source.take_rows(0, (at - at.int(1)).max(0.0));
         let x = x.broadcast(&out.dims).flatten();
         mask.select(taken, x).reshape(&out.dims).value()
-    })?;
-    Ok(v.into())
-}
-
-/// Positions of nonzero elements in row-major order, cut or filled up to a stated number.
-fn nonzero_static(cx: &mut Ctx) -> Lowered {
-    let (x, size, fill) = (cx.tensor(0)?, cx.int(1)?, cx.int(2)?);
-    let out = cx.out(0)?;
-    let strides = contiguous_strides(&x.ty.dims);
-    let n = x.ty.numel();
-    let v = cx.math(|m| {
-        let found = m.expr(x.value).flatten().cast(DType::Bool);
-        let counts = found.cast(DType::I64);
-        let order = super::rearrange::cumulative(counts);
-        // The k-th one goes to row k; the others, and those beyond the last row, are dropped.
-        let row = found.select(order - order.int(1), -1.0);
-        let at = m.iota(DType::I64, &[n], 0);
-        let mut columns = Vec::new();
-        for (d, stride) in strides.iter().enumerate() {
-            let index = (at / at.int(*stride)) % at.int(x.ty.dims[d]);
-            let column = m.splat(DType::I64, &[size], Scalar::Int(fill));
-            columns.push(column.put_rows(ScatterKind::Set, 0, row, index).unsqueeze(1));
-        }
-        match columns[..] {
-            [] => m.splat(DType::I64, &out.dims, Scalar::Int(0)),
-            [one] => one,
-            _ => m.concatenate(&columns, 1),
-        }
-        .value()
     })?;
     Ok(v.into())
 }

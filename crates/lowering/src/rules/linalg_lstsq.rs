@@ -74,12 +74,9 @@ fn lstsq(cx: &mut Ctx) -> Lowered {
     } else {
         let epsilon = if dtype.real() == DType::F32 { f64::from(f32::EPSILON) } else { f64::EPSILON };
         let rcond = cx.float(2).unwrap_or(epsilon * m.max(n) as f64);
-        let types = [
-            solution(n),
-            (DType::I64, Dims::from_slice(batch)),
-            (dtype.real(), join(batch, &[m.min(n)])),
-        ]
-        .map(|(t, d)| TensorType::new(t, &d));
+        let types =
+            [solution(n), (DType::I64, Dims::from_slice(batch)), (dtype.real(), join(batch, &[m.min(n)]))]
+                .map(|(t, d)| TensorType::new(t, &d));
         let r = cx.b.custom_call("lstsq", &[Scalar::Float(rcond)], &[x, rhs], &types)?;
         (r[0], r[1], Some(r[2]))
     };

@@ -105,7 +105,14 @@ fn lu_unpack(cx: &mut Ctx) -> Lowered {
 }
 
 /// X with A·X = B (`left`) or X·A = B, or with Aᴴ in the place of A.
-fn solve_by(cx: &mut Ctx, lu: Value, pivots: Value, b: Value, left: bool, adjoint: bool) -> Result<Value, LowerError> {
+fn solve_by(
+    cx: &mut Ctx,
+    lu: Value,
+    pivots: Value,
+    b: Value,
+    left: bool,
+    adjoint: bool,
+) -> Result<Value, LowerError> {
     if left {
         return call_like(cx, "lu_solve", &[i64::from(adjoint)], &[lu, pivots, b], b);
     }

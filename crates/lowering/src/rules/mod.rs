@@ -3,24 +3,32 @@
 mod accumulate;
 mod activation;
 mod activation_grad;
+mod airy;
 mod amp;
 mod arg_reduce;
 mod arithmetic;
 mod attention;
+mod attention_parts;
 mod avg_pool;
+mod bessel;
 mod binary;
+mod bits;
 mod bitwise;
 mod compare;
 mod concat;
 mod convolution;
 mod creation;
+mod ctc;
 mod cumulative;
 mod distance;
 mod embedding;
 mod embedding_bag;
 mod foreach;
+mod fourier;
+mod fractional_pool;
 mod gather;
 mod grid;
+mod histogram;
 mod index;
 mod index_dim;
 mod linalg;
@@ -32,12 +40,17 @@ mod margin;
 mod matmul;
 mod max_pool;
 mod nll;
+mod nonzero;
 mod norm;
 mod norm_batch;
 mod norm_group;
 mod norm_layer;
 mod optim;
 mod parts;
+mod pdist;
+mod polynomial;
+mod quantile;
+mod quantized;
 mod random;
 mod rearrange;
 mod recurrent;
@@ -45,14 +58,19 @@ mod reduction;
 mod resample;
 mod sampling;
 mod search;
+mod segment;
 mod slices;
+mod slow_conv;
 mod softmax;
 mod sort;
 mod special;
 mod triangle;
 mod unary;
 mod unfold;
+mod unique;
 mod variance;
+mod variates;
+mod weight_norm;
 mod window;
 
 use crate::Row;
@@ -62,24 +80,31 @@ pub fn table() -> Vec<&'static Row> {
     let families: &[&'static [Row]] = &[
         activation::ROWS,
         activation_grad::ROWS,
+        airy::ROWS,
         amp::ROWS,
         arg_reduce::ROWS,
         arithmetic::ROWS,
         attention::ROWS,
+        attention_parts::ROWS,
         avg_pool::ROWS,
+        bessel::ROWS,
         binary::ROWS,
+        bits::ROWS,
         bitwise::ROWS,
         compare::ROWS,
         concat::ROWS,
         convolution::ROWS,
         creation::ROWS,
+        ctc::ROWS,
         cumulative::ROWS,
         distance::ROWS,
         embedding::ROWS,
         embedding_bag::ROWS,
         foreach::BINARY,
         foreach::ROWS,
+        fractional_pool::ROWS,
         foreach::UNARY,
+        fourier::ROWS,
         gather::ROWS,
         index::ROWS,
         index_dim::ROWS,
@@ -92,12 +117,17 @@ pub fn table() -> Vec<&'static Row> {
         matmul::ROWS,
         max_pool::ROWS,
         nll::ROWS,
+        nonzero::ROWS,
         norm::ROWS,
         norm_batch::ROWS,
         norm_group::ROWS,
         norm_layer::ROWS,
         optim::ROWS,
         parts::ROWS,
+        quantized::ROWS,
+        pdist::ROWS,
+        polynomial::ROWS,
+        quantile::ROWS,
         random::ROWS,
         rearrange::ROWS,
         recurrent::ROWS,
@@ -105,15 +135,21 @@ pub fn table() -> Vec<&'static Row> {
         resample::ROWS,
         sampling::ROWS,
         search::ROWS,
+        segment::ROWS,
         slices::ROWS,
+        slow_conv::ROWS,
         softmax::ROWS,
         sort::ROWS,
         special::ROWS,
         triangle::ROWS,
         unary::ROWS,
+        unique::ROWS,
         unfold::ROWS,
         variance::ROWS,
+        weight_norm::ROWS,
+        variates::ROWS,
         grid::ROWS,
+        histogram::ROWS,
     ];
     families.iter().flat_map(|f| f.iter()).collect()
 }

@@ -2,6 +2,7 @@
 
 use std::f64::consts::PI;
 
+use tnrs_hlo::custom::Rule;
 use tnrs_hlo::{ReduceKind, TensorType, Value};
 use tnrs_types::{numel, DType, Scalar};
 
@@ -50,7 +51,7 @@ pub fn write(v: Value) -> Outcome {
 pub fn digits(d: DType) -> u32 {
     match d {
         DType::F64 | DType::C128 => 53,
-        DType::F16 => 11,
+        DType::F16 | DType::C32 => 11,
         DType::BF16 => 8,
         DType::F8E4M3FN | DType::F8E4M3FNUZ => 4,
         DType::F8E5M2 | DType::F8E5M2FNUZ => 3,
@@ -214,6 +215,8 @@ fn bernoulli(
     let v = cx.math(|m| {
         let u = m.expr(u).reshape(&ty.dims);
         let p = p(m);
+        let p = if matches!(p.dtype(), DType::F32 | DType::F64) { p } else { p.cast(DType::F32) };
+        let p = p.require(p.ge(0.0).and(p.le(1.0)), Rule::Probability);
         // Compared in f64 where p is f64: a tiny p must not round to another multiple of 2⁻²⁴.
         let wide = if p.dtype() == DType::F64 { DType::F64 } else { DType::F32 };
         u.cast(wide).lt(p.cast(wide)).value()
@@ -236,7 +239,9 @@ fn normal(cx: &mut Ctx) -> Lowered {
     let std = cx.operand(1, compute, compute)?;
     let v = cx.math(|m| {
         let z = m.expr(z).reshape(&ty.dims);
-        (z * m.expr(std) + m.expr(mean)).value()
+        let std = m.expr(std);
+        let std = std.require(std.ge(0.0), Rule::NormalDeviation);
+        (z * std + m.expr(mean)).value()
     })?;
     cx.finish(v)
 }

@@ -14,9 +14,9 @@ pub(crate) const ROWS: &[Row] = &[
     Row::new("aten::roll", roll),
     Row::new("aten::repeat", repeat),
     Row::new("aten::repeat_interleave.Tensor", repeat_interleave).infer_by_rule(),
-    Row::new("aten::channel_shuffle", channel_shuffle),
+    Row::new("aten::channel_shuffle", channel_shuffle).format(&[0], |_, rank| rank == 4),
     Row::new("aten::pixel_shuffle", pixel_shuffle),
-    Row::new("aten::pixel_unshuffle", pixel_unshuffle),
+    Row::new("aten::pixel_unshuffle", pixel_unshuffle).format(&[0], |_, rank| rank == 4),
 ];
 
 fn flip(cx: &mut Ctx) -> Lowered {

@@ -157,8 +157,7 @@ fn cholesky<T: Num>(a: &Args) -> Result<(), Fault> {
 fn lu<T: Num>(a: &Args) -> Result<(), Fault> {
     let (k, (m, n), pivot) = (batch(&a.ins[0], 2), sizes(&a.ins[0]), a.call.flag("pivot"));
     let x = ins::<T>(&a.ins[0], k);
-    let (f, p, info) =
-        (outs::<T>(&a.outs[0], k), outs::<i32>(&a.outs[1], k), outs::<i32>(&a.outs[2], k));
+    let (f, p, info) = (outs::<T>(&a.outs[0], k), outs::<i32>(&a.outs[1], k), outs::<i32>(&a.outs[2], k));
     matrices!(a, 0.67, k, |i| out!(info, i)[0] = la::lu(x.of(i), m, n, pivot, out!(f, i), out!(p, i)));
     Ok(())
 }
@@ -209,8 +208,7 @@ fn householder_product<T: Num>(a: &Args) -> Result<(), Fault> {
 
 fn ormqr<T: Num>(a: &Args) -> Result<(), Fault> {
     let (k, (_, n), rs) = (batch(&a.ins[0], 2), sizes(&a.ins[0]), sizes(&a.ins[2]));
-    let (left, op) =
-        (a.call.flag("left"), if a.call.flag("adjoint") { Op::Adjoint } else { Op::None });
+    let (left, op) = (a.call.flag("left"), if a.call.flag("adjoint") { Op::Adjoint } else { Op::None });
     let (x, tau, c) = (ins::<T>(&a.ins[0], k), ins::<T>(&a.ins[1], k), ins::<T>(&a.ins[2], k));
     let y = outs::<T>(&a.outs[0], k);
     matrices!(a, 2.0, k, |i| la::ormqr(x.of(i), n, tau.of(i), c.of(i), rs, left, op, out!(y, i)));
@@ -245,8 +243,7 @@ fn svd<T: Num>(a: &Args) -> Result<(), Fault> {
         let (_, columns) = sizes(&a.outs[0]);
         let (rows, _) = sizes(&a.outs[2]);
         let vectors = if (columns, rows) == (m.min(n), m.min(n)) { Vectors::Thin } else { Vectors::Full };
-        let (u, s, vh) =
-            (outs::<T>(&a.outs[0], k), outs::<T::Part>(&a.outs[1], k), outs::<T>(&a.outs[2], k));
+        let (u, s, vh) = (outs::<T>(&a.outs[0], k), outs::<T::Part>(&a.outs[1], k), outs::<T>(&a.outs[2], k));
         matrices!(a, 20.0, k, |i| {
             codes.set(i, la::svd(x.of(i), (m, n), vectors, out!(u, i), out!(s, i), out!(vh, i)));
         });
@@ -272,8 +269,7 @@ where
     Complex<T::Part>: Num<Part = T::Part>,
 {
     let (k, (n, _)) = (batch(&a.ins[0], 2), sizes(&a.ins[0]));
-    let (x, codes, w) =
-        (ins::<T>(&a.ins[0], k), Codes::new(k), outs::<Complex<T::Part>>(&a.outs[0], k));
+    let (x, codes, w) = (ins::<T>(&a.ins[0], k), Codes::new(k), outs::<Complex<T::Part>>(&a.outs[0], k));
     if !x.all.iter().all(|v| v.is_finite()) {
         return Err(Fault::Device("torch.linalg.eig: input tensor should not contain infs or NaNs.".into()));
     }
@@ -289,8 +285,7 @@ where
 fn ldl<T: Num>(a: &Args) -> Result<(), Fault> {
     let (k, (n, _), hermitian) = (batch(&a.ins[0], 2), sizes(&a.ins[0]), a.call.flag("hermitian"));
     let x = ins::<T>(&a.ins[0], k);
-    let (f, p, info) =
-        (outs::<T>(&a.outs[0], k), outs::<i32>(&a.outs[1], k), outs::<i32>(&a.outs[2], k));
+    let (f, p, info) = (outs::<T>(&a.outs[0], k), outs::<i32>(&a.outs[1], k), outs::<i32>(&a.outs[2], k));
     matrices!(a, 1.0, k, |i| out!(info, i)[0] = la::ldl(x.of(i), n, hermitian, out!(f, i), out!(p, i)));
     Ok(())
 }
@@ -315,8 +310,7 @@ fn lstsq<T: Num>(a: &Args) -> Result<(), Fault> {
     let (k, (m, n), (_, r)) = (batch(&a.ins[0], 2), sizes(&a.ins[0]), sizes(&a.ins[1]));
     let (x, b, codes, rcond) =
         (ins::<T>(&a.ins[0], k), ins::<T>(&a.ins[1], k), Codes::new(k), a.call.float("rcond"));
-    let (y, rank, s) =
-        (outs::<T>(&a.outs[0], k), outs::<i64>(&a.outs[1], k), outs::<T::Part>(&a.outs[2], k));
+    let (y, rank, s) = (outs::<T>(&a.outs[0], k), outs::<i64>(&a.outs[1], k), outs::<T::Part>(&a.outs[2], k));
     matrices!(a, 20.0, k, |i| {
         let (info, found) = la::shortest(x.of(i), b.of(i), (m, n, r), rcond, out!(y, i), out!(s, i));
         out!(rank, i)[0] = found;
