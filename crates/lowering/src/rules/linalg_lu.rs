@@ -130,18 +130,17 @@ fn lu_solve(cx: &mut Ctx) -> Lowered {
     Ok(solve_by(cx, f, p, b, left, adjoint)?.into())
 }
 
-/// Factors of A, or of Aᵀ where PyTorch's CPU kernel takes that, which its derivatives rely on: for real contiguous A.
-fn factor_as_cpu(cx: &mut Ctx, a: &Tensor) -> Result<(Factors, bool), LowerError> {
-    let transposed = cx.contiguous.contains(&0) && !a.ty.dtype.is_complex();
-    let x = if transposed { cx.math(|m| m.expr(a.value).transposed().value())? } else { a.value };
-    Ok((factor(cx, x, true)?, transposed))
+/// Factors of Aᵀ, which PyTorch's derivatives of determinants expect.
+fn factor_transposed(cx: &mut Ctx, a: &Tensor) -> Result<Factors, LowerError> {
+    let t = cx.math(|m| m.expr(a.value).transposed().value())?;
+    factor(cx, t, true)
 }
 
 fn solve_ex(cx: &mut Ctx) -> Lowered {
     let (a, b, left, check) = (cx.tensor(0)?, cx.tensor(1)?, cx.bool(2), cx.bool(3));
     let (batch, n, _) = matrix(&a.ty.dims)?;
     let vector = b.ty.rank() == 1 || b.ty.dims == join(batch, &[n]);
-    let (mut f, transposed) = factor_as_cpu(cx, &a)?;
+    let mut f = factor(cx, a.value, true)?;
     if check {
         f.lu = checked(cx, InfoSite::SolveEx, f.info, f.lu)?;
     }
@@ -156,7 +155,7 @@ fn solve_ex(cx: &mut Ctx) -> Lowered {
     let p = Tensor { value: f.pivots, ty: cx.b.ty(f.pivots).clone(), wrapped: false };
     let (wide_lu, rhs) = common_batch(cx, &lu, &rhs)?;
     let wide_p = pivots_like(cx, &p, wide_lu)?;
-    let x = solve_by(cx, wide_lu, wide_p, rhs, left || vector, transposed)?;
+    let x = solve_by(cx, wide_lu, wide_p, rhs, left || vector, false)?;
     let out = cx.out(0)?;
     let x = cx.b.reshape(x, &out.dims)?;
     Ok(Outcome::tensors(&[x, f.lu, f.pivots, f.info]))
@@ -186,7 +185,7 @@ fn parity<'m>(pivots: Expr<'m>, dtype: DType) -> Expr<'m> {
 
 fn det(cx: &mut Ctx) -> Lowered {
     let a = cx.tensor(0)?;
-    let (f, _) = factor_as_cpu(cx, &a)?;
+    let f = factor_transposed(cx, &a)?;
     let last = a.ty.rank() as i64 - 2;
     let d = cx.math(|m| {
         let [lu, p] = m.exprs([f.lu, f.pivots]);
@@ -197,7 +196,7 @@ fn det(cx: &mut Ctx) -> Lowered {
 
 fn slogdet(cx: &mut Ctx) -> Lowered {
     let a = cx.tensor(0)?;
-    let (f, _) = factor_as_cpu(cx, &a)?;
+    let f = factor_transposed(cx, &a)?;
     let last = a.ty.rank() as i64 - 2;
     let [sign, log] = cx.math(|m| {
         let [lu, p] = m.exprs([f.lu, f.pivots]);
