@@ -103,6 +103,10 @@ struct Call {
   }
 
   static void upload(const at::Tensor& dst, const at::Tensor& src) {
+    // Strides of a tensor without elements may be any, even ones that a copy refuses.
+    if (src.numel() == 0) {
+      return;
+    }
     NTensor d, s;
     describe(d, dst.unsafeGetTensorImpl());
     describe(s, src.unsafeGetTensorImpl());

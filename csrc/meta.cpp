@@ -97,10 +97,11 @@ constexpr auto kStructured = c10::DispatchKey::CompositeExplicitAutogradNonFunct
 
 // The overload that can run on meta tensors, and how many of the arguments it takes; null when there is none.
 std::pair<const c10::OperatorHandle*, size_t> runnable(const Overload& o, bool functional) {
-  if (!(functional && o.functional) && o.handle.hasComputedKernelForDispatchKey(c10::DispatchKey::Meta)) {
+  const bool both = o.functional && o.functional->hasComputedKernelForDispatchKey(c10::DispatchKey::Meta);
+  if (!(functional && both) && o.handle.hasComputedKernelForDispatchKey(c10::DispatchKey::Meta)) {
     return {&o.handle, o.arguments.size()};
   }
-  if (o.functional && o.functional->hasComputedKernelForDispatchKey(c10::DispatchKey::Meta)) {
+  if (both) {
     return {&*o.functional, o.functional->schema().arguments().size()};
   }
   return {nullptr, 0};
@@ -129,7 +130,7 @@ void register_meta() {
 
 } // namespace neuron
 
-static int infer(void* frame, const NMeta** metas, uint32_t* count, bool functional) {
+static int infer(void* frame, bool functional, const NMeta** metas, uint32_t* count) {
   using namespace neuron;
   auto& call = *static_cast<Frame*>(frame);
   results.tensors.clear();
@@ -180,7 +181,7 @@ static int infer(void* frame, const NMeta** metas, uint32_t* count, bool functio
     }
     // Some of those for out= overloads cannot be called with the arguments of their own schema.
     if (!functional && call.overload->functional && std::string_view(e.what()).substr(0, 9) == "TypeError") {
-      return infer(frame, metas, count, true);
+      return infer(frame, true, metas, count);
     }
     stash();
     return NC_RETHROW;
@@ -190,4 +191,6 @@ static int infer(void* frame, const NMeta** metas, uint32_t* count, bool functio
   }
 }
 
-extern "C" int nshim_meta(void* frame, const NMeta** metas, uint32_t* count) { return infer(frame, metas, count, false); }
+extern "C" int nshim_meta(void* frame, int functional, const NMeta** metas, uint32_t* count) {
+  return infer(frame, functional != 0, metas, count);
+}

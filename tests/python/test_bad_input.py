@@ -159,7 +159,9 @@ except IndexError:
     assert run_python(code, NEURON_LAUNCH_BLOCKING="1").stdout.strip() == "at the call"
 
 
-def test_pinning_that_does_not_exist():
+def test_layouts_and_pinning_that_do_not_exist():
+    with pytest.raises(NotImplementedError, match="mkldnn|Mkldnn"):
+        torch.empty(2, 2, device=DEV, layout=torch._mkldnn)
     with pytest.raises(RuntimeError, match="Only dense CPU tensors can be pinned"):
         torch.empty(2, device=DEV, pin_memory=True)
 

@@ -119,7 +119,7 @@ def test_attention_weights_in_inference(average, masks):
         torch.testing.assert_close(a, b.cpu(), rtol=1e-4, atol=1e-5)
 
 
-def test_an_encoder_stack_packs_padding():
+def test_an_encoder_stack_with_padding():
     stack = nn.TransformerEncoder(nn.TransformerEncoderLayer(16, 2, 32, batch_first=True), 2, enable_nested_tensor=True)
     x = torch.linspace(-1, 1, 2 * 5 * 16).view(2, 5, 16).sin()
     outs = []

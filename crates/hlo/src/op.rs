@@ -1,6 +1,6 @@
 //! The operation set. Semantics are StableHLO's unless a comment says otherwise.
 
-use tnrs_types::{BinaryKind, CompareDir, Dims, ReduceKind, ScatterKind, UnaryKind};
+use tnrs_types::{BinaryKind, CompareDir, Dims, FftKind, ReduceKind, ScatterKind, UnaryKind};
 
 use crate::{Composite, CustomCall, Literal};
 
@@ -166,6 +166,13 @@ pub enum Op {
         dim: i64,
         /// Largest first.
         descending: bool,
+    },
+    /// `fft` over the last one to three dims. The inverse kinds divide by the number of elements of the transform.
+    Fft {
+        /// Which transform.
+        kind: FftKind,
+        /// Sizes of the transform: those of the real side for [`FftKind::Rfft`] and [`FftKind::Irfft`].
+        length: Dims,
     },
     /// `composite`: a named operation that every executor may run as its decomposition. See [`Composite`].
     Composite(Composite),

@@ -3,6 +3,7 @@
 pub mod attention;
 pub mod conv;
 pub mod copy;
+pub mod fft;
 pub mod gemm;
 pub mod index;
 pub mod isa;
@@ -13,6 +14,7 @@ pub mod philox;
 pub mod pool;
 pub mod reduce;
 pub mod rows;
+pub mod sample;
 pub mod sort;
 pub mod tile;
 

@@ -202,6 +202,22 @@ impl Ctx {
     }
 }
 
+impl Ctx {
+    /// `Unsupported` unless the CPU backend has a kernel for the element type of the tensor at a position, in its words.
+    pub fn require(&self, i: usize, kernel: &str, supported: fn(DType) -> bool) -> Result<(), LowerError> {
+        let dtype = self.tensor(i)?.ty.dtype;
+        if supported(dtype) {
+            return Ok(());
+        }
+        Err(LowerError::unsupported(format!("\"{kernel}\" not implemented for '{}'", dtype.hlo_name())))
+    }
+}
+
+/// Real floats of at least 16 bits.
+pub fn is_plain_float(dtype: DType) -> bool {
+    dtype.is_float() && dtype.size() > 1
+}
+
 /// A dim counted from the end if negative, checked; 0 and -1 are legal for rank 0.
 pub fn dim(d: i64, rank: usize) -> Result<i64, LowerError> {
     let n = rank.max(1) as i64;

@@ -1,7 +1,7 @@
 //! Contractions, reductions, indexing, sorting and composites.
 
 use smallvec::SmallVec;
-use tnrs_types::{DType, Dims, ReduceKind, Scalar, ScatterKind};
+use tnrs_types::{DType, Dims, FftKind, ReduceKind, Scalar, ScatterKind};
 
 use crate::{
     Builder, Composite, ConvAttrs, CustomCall, DotDims, GatherDims, HloError, Op, ScatterDims, TensorType,
@@ -50,6 +50,11 @@ impl Builder {
     ) -> Result<Value, HloError> {
         let dims = Box::new(dims);
         self.one(Op::Scatter { kind, dims }, &[x, indices, updates], &[])
+    }
+
+    /// `fft` over the last dims, `length` of them.
+    pub fn fft(&mut self, kind: FftKind, x: Value, length: &[i64]) -> Result<Value, HloError> {
+        self.one(Op::Fft { kind, length: Dims::from_slice(length) }, &[x], &[])
     }
 
     /// `sort` of values of equal sizes by the first, stable, NaN greatest.

@@ -5,6 +5,7 @@ mod composite;
 mod conv;
 mod dot;
 mod elementwise;
+mod fft;
 mod index;
 mod reduce;
 mod shape;
@@ -86,6 +87,7 @@ pub(crate) fn infer(op: &Op, x: &[&TensorType], want: &[TensorType]) -> Result<T
         Op::Gather(dims) => index::gather(dims, x[0], x[1]),
         Op::Scatter { kind, dims } => index::scatter(*kind, dims, x[0], x[1], x[2]),
         Op::Sort { dim, .. } => return reduce::sort(*dim, x),
+        Op::Fft { kind, length } => fft::fft(*kind, length, x[0]),
         Op::Composite(_) | Op::CustomCall(_) => unreachable!("handled above"),
     };
     Ok(smallvec![one?])

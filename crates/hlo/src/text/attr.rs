@@ -4,7 +4,7 @@ use tnrs_types::{Dims, Scalar};
 
 use super::attr_composite;
 use crate::custom::Target;
-use crate::names::{name_of, BINARY, COMPARE, REDUCE, SCATTER, UNARY};
+use crate::names::{name_of, BINARY, COMPARE, FFT, REDUCE, SCATTER, UNARY};
 use crate::{ConvAttrs, ConvDims, CustomCall, DotDims, GatherDims, Literal, Op, ScatterDims, TensorType};
 
 /// The value of an attribute.
@@ -73,6 +73,7 @@ pub fn attrs_of(op: &Op) -> Attrs {
         Op::Sort { dim, descending } => {
             vec![("dim", int(*dim)), ("descending", Attr::One(Scalar::Bool(*descending)))]
         }
+        Op::Fft { kind, length } => vec![("kind", name(name_of(FFT, kind))), ("length", ints(length))],
         Op::Composite(c) => attr_composite::attrs_of(c),
         Op::CustomCall(c) => c.attrs().map(|(name, value)| (name, Attr::One(value))).collect(),
         Op::Constant(_)
@@ -281,6 +282,7 @@ fn plain(mnemonic: &str, r: &mut Read, types: &[TensorType]) -> Result<Op, Probl
                 index_vector_dim: r.dim("index_vector_dim")?,
             }),
         },
+        "fft" => Op::Fft { kind: r.member("kind", FFT)?, length: r.dims("length")? },
         "sort" => Op::Sort { dim: r.dim("dim")?, descending: r.bool("descending")? },
         other => return Err(format!("no op is called '{other}'")),
     })

@@ -2,15 +2,20 @@
 //!
 //! The input features of a block are copied into planes with their padding, one plane per phase of the window's
 //! strides. With output position (y, x) numbered `n = y·pitch + x`, the operand of a tap is then the plane from a
-//! fixed offset on, for all n at once. Positions with x past the output's width are computed and thrown away.
+//! fixed offset on, for all n at once.
+//!
+//! Either positions are the columns of a tile, in vectors of 16 consecutive n; those with x past the output's width
+//! are computed and thrown away. Or output features are, and a tile has a row's positions as its rows: nothing is
+//! thrown away, but the result has to be transposed. Narrow images take the second form.
 
 use smallvec::SmallVec;
 
 use super::desc::{ConvDesc, ConvPtrs};
-use super::direct512::{halve, tile, MR, NR};
+use super::direct512::{halve, tile, turned, MR, NR, POSITIONS};
 use super::driver::pack_kernel;
 use super::pack::Order;
 use super::window::Table;
+use crate::copy::transpose::transpose;
 use crate::gemm::epilogue::{activation, Epilogue};
 use crate::gemm::kernel::Core;
 use crate::gemm::scratch::Scratch;
@@ -22,8 +27,8 @@ use tnrs_types::DType;
 const KC: usize = 256;
 /// Words of a chunk's sums, which stay in the second-level cache.
 const SUMS: usize = 1 << 17;
-/// Share of computed positions that have to be wanted.
-const USEFUL: f64 = 0.7;
+/// Share of computed values that have to be wanted.
+const USEFUL: f64 = 0.6;
 
 /// One plane of a feature: every `stride`-th padded position from a phase on.
 type Phase = (usize, usize);
@@ -95,12 +100,26 @@ impl Geometry {
         } else {
             output[1] + across
         };
-        let columns = ((output[0] - 1) * pitch + output[1]).next_multiple_of(NR);
-        if ((output[0] * output[1]) as f64) < USEFUL * columns as f64 {
-            return None;
-        }
         let rows = [row(&desc.input_strides), row(&desc.output_strides)];
         Some(Geometry { input, output, stride, low, rows, pitch, reach, phases, taps })
+    }
+
+    /// Positions of a tile with features as columns, when that computes less in vain than positions as columns; `None`
+    /// for the latter. An error when both waste too much.
+    #[allow(clippy::result_unit_err, reason = "there is nothing to say")]
+    fn form(&self, rows: usize) -> Result<Option<usize>, ()> {
+        let [height, width] = self.output;
+        let columns = ((height - 1) * self.pitch + width).next_multiple_of(NR);
+        let share = |n: usize, of: usize| n as f64 / of as f64;
+        let across = share(height * width, columns) * share(rows, rows.next_multiple_of(MR).max(MR));
+        let h = width.div_ceil(width.div_ceil(POSITIONS));
+        // Fewer sums than the multiply-adds under way leave the units idle.
+        let turned = share(rows, rows.next_multiple_of(16)) * (h as f64 / 5.0).min(1.0) * 0.97;
+        match (across.max(turned) >= USEFUL, turned > across) {
+            (false, _) => Err(()),
+            (true, true) => Ok(Some(h)),
+            (true, false) => Ok(None),
+        }
     }
 
     /// Words of a plane that serves so many output rows.
@@ -128,6 +147,8 @@ struct Call<'a> {
     groups: usize,
     /// Input features of a block.
     block: usize,
+    /// Positions of a tile whose columns are features.
+    turned: Option<usize>,
     kernel: *const f32,
     group_words: usize,
 }
@@ -151,14 +172,18 @@ pub(super) unsafe fn run(pool: &Pool, core: &Core, desc: &ConvDesc, ptrs: &ConvP
     if rows == 0 || features == 0 || desc.batch == 0 {
         return false;
     }
+    let Ok(turned) = geometry.form(rows) else {
+        return false;
+    };
+    let width = if turned.is_some() { NR } else { MR };
     let taps = geometry.taps.len();
     let block = (KC / taps).clamp(1, features);
     let table = Table::new(desc, NR);
     let order = Order { features, taps, features_last: false, stride: desc.input_strides[1] as isize };
-    let group_words = rows.next_multiple_of(MR) * order.len();
+    let group_words = rows.next_multiple_of(width) * order.len();
     let packed = Scratch::words(groups * group_words);
     // SAFETY: the contract is the caller's; `packed` holds every group.
-    unsafe { pack_kernel(pool, core, desc, ptrs, &table, &order, block * taps, packed.ptr()) };
+    unsafe { pack_kernel(pool, core, desc, ptrs, &table, &order, width, block * taps, packed.ptr()) };
     let call = Call {
         core,
         desc,
@@ -168,12 +193,13 @@ pub(super) unsafe fn run(pool: &Pool, core: &Core, desc: &ConvDesc, ptrs: &ConvP
         features,
         groups,
         block,
+        turned,
         kernel: packed.ptr(),
         group_words,
     };
     let [height, _] = geometry.output;
     let threads = pool.threads();
-    let most = (SUMS / rows.next_multiple_of(MR) / geometry.pitch).max(1);
+    let most = (SUMS / rows.next_multiple_of(width) / geometry.pitch).max(1);
     let spread = if threads == 1 { height } else { (height * desc.batch).div_ceil(4 * threads).max(1) };
     let bands = height.div_ceil(most.min(spread).min(height));
     let band = height.div_ceil(bands);
@@ -208,11 +234,18 @@ unsafe fn chunk(call: &Call, units: &[Unit]) {
     let unit_words = call.block * feature + NR + g.pitch;
     let planes = Scratch::words(unit_words * units.len());
     let planes = planes.ptr::<f32>();
+    let positions = units[0].rows * g.output[1];
     // Rows a power of two apart would compete for few places in the cache.
-    let ld = units.len() * columns + 16;
-    let sums = Scratch::words(call.rows * ld);
+    let (ld, words, unit_sums, padded) = if call.turned.is_some() {
+        let padded = call.rows.next_multiple_of(NR);
+        let ld = padded + 16;
+        (ld, units.len() * positions * ld, positions * ld, padded)
+    } else {
+        let ld = units.len() * columns + 16;
+        (ld, call.rows * ld, columns, call.rows.next_multiple_of(MR))
+    };
+    let sums = Scratch::words(words);
     let sums = sums.ptr::<f32>();
-    let padded = call.rows.next_multiple_of(MR);
     let mut offsets: Vec<i32> = Vec::with_capacity(call.block * taps);
     for f in 0..call.block {
         let at =
@@ -228,6 +261,9 @@ unsafe fn chunk(call: &Call, units: &[Unit]) {
                 // SAFETY: the planes hold a block of features; sums hold the unit's columns of every row.
                 unsafe {
                     fill(call, unit, group * call.features + first, count, words);
+                    if call.turned.is_some() {
+                        continue;
+                    }
                     for p in (0..columns).step_by(NR) {
                         for r in (0..call.rows).step_by(MR) {
                             let units = first * taps;
@@ -239,10 +275,29 @@ unsafe fn chunk(call: &Call, units: &[Unit]) {
                     }
                 }
             }
+            let Some(h) = call.turned else { continue };
+            let kernel = call.kernel.wrapping_add(group * call.group_words + first * taps * padded);
+            for r in (0..call.rows).step_by(NR) {
+                let b = kernel.wrapping_add(r * offsets.len());
+                let v = (call.rows - r).div_ceil(16).min(2);
+                for (u, unit) in units.iter().enumerate() {
+                    let words = planes.wrapping_add(u * unit_words);
+                    let c = sums.wrapping_add(u * unit_sums + r);
+                    for y in 0..unit.rows {
+                        for x in (0..g.output[1]).step_by(h) {
+                            let a = words.wrapping_add(y * g.pitch + x);
+                            let c = c.wrapping_add((y * g.output[1] + x) * ld);
+                            let n = h.min(g.output[1] - x);
+                            // SAFETY: planes, panel and sums as above; a row's positions follow each other.
+                            unsafe { turned((n, v), offsets, a, b, c, ld, first > 0) };
+                        }
+                    }
+                }
+            }
         }
         for (u, unit) in units.iter().enumerate() {
             // SAFETY: the sums are complete; the output rows are this thread's.
-            unsafe { store(call, group, unit, sums.add(u * columns), ld) }
+            unsafe { store(call, group, unit, sums.add(u * unit_sums), ld) }
         }
     }
 }
@@ -302,6 +357,27 @@ unsafe fn store(call: &Call, group: usize, unit: &Unit, sums: *const f32, ld: us
     let origin = unit.image as isize * strides[0] as isize + (group * call.rows) as isize * feature;
     let act = activation(call.core.isa, desc.activation);
     let bias = call.ptrs.bias.cast::<f32>().wrapping_add(group * call.rows).cast::<u8>();
+    let positions = unit.rows * g.output[1];
+    let scratch = Scratch::words(if call.turned.is_some() { positions * call.rows } else { 1 });
+    let (sums, ld, pitch) = if call.turned.is_some() {
+        let place = call.ptrs.output.cast::<f32>().wrapping_offset(origin + unit.first as isize * g.rows[1]);
+        let whole = g.rows[1] == g.output[1] as isize && !desc.bias && act.is_none();
+        let (to, step) = if whole { (place, feature) } else { (scratch.ptr(), positions as isize) };
+        for (r, p) in (0..call.rows).step_by(NR).flat_map(|r| (0..positions).step_by(64).map(move |p| (r, p)))
+        {
+            let (rows, cols) = (NR.min(call.rows - r), 64.min(positions - p));
+            let to = to.wrapping_offset(r as isize * step + p as isize).cast::<u8>();
+            let from = sums.wrapping_add(p * ld + r).cast::<u8>();
+            // SAFETY: sums and scratch hold every position of every feature; the output's rows follow each other.
+            unsafe { transpose(call.core.isa, 4, rows, cols, to, step, from, ld as isize) };
+        }
+        if whole {
+            return;
+        }
+        (scratch.ptr::<f32>().cast_const(), positions, g.output[1])
+    } else {
+        (sums, ld, g.pitch)
+    };
     for y in 0..unit.rows {
         let at = origin + (unit.first + y) as isize * g.rows[1];
         let out = call.ptrs.output.cast::<f32>().wrapping_offset(at).cast::<u8>();
@@ -310,6 +386,6 @@ unsafe fn store(call: &Call, group: usize, unit: &Unit, sums: *const f32, ld: us
             e = e.with_bias_rows(bias);
         }
         // SAFETY: a row of the output of every feature.
-        unsafe { e.finish(sums.add(y * g.pitch), ld, (0, 0), (call.rows, g.output[1])) }
+        unsafe { e.finish(sums.add(y * pitch), ld, (0, 0), (call.rows, g.output[1])) }
     }
 }

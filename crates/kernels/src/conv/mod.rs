@@ -1,4 +1,6 @@
 //! Convolution as a matrix multiplication whose right operand is packed straight from the input.
+#[cfg(target_arch = "x86_64")]
+mod correlate;
 mod desc;
 #[cfg(target_arch = "x86_64")]
 mod direct;
@@ -32,7 +34,7 @@ pub unsafe fn conv(pool: &Pool, desc: &ConvDesc, ptrs: &ConvPtrs) {
             DType::F32 | DType::BF16 | DType::F16 => {
                 let core = Core::new(isa::current(), desc.dtype, true);
                 #[cfg(target_arch = "x86_64")]
-                if direct::run(pool, &core, desc, ptrs) {
+                if correlate::run(pool, &core, desc, ptrs) || direct::run(pool, &core, desc, ptrs) {
                     return;
                 }
                 driver::run(pool, &core, desc, ptrs);

@@ -161,6 +161,7 @@ pub fn lerp_formula<'m>(start: Expr<'m>, end: Expr<'m>, weight: Expr<'m>) -> Exp
 }
 
 fn lerp(cx: &mut Ctx) -> Lowered {
+    cx.require(0, "lerp_kernel", |d| d.is_float() || d.is_complex())?;
     let common = cx.promoted(&[0, 1])?;
     let v =
         crate::helpers::apply_as(cx, [0, 1, 2], common, common.opmath(), |[a, b, w]| lerp_formula(a, b, w))?;

@@ -42,7 +42,6 @@ pub const ROWS: &[Row] = rows! {
     "sinc" => |x| sinc(x);
     "sinh" => |x| x.sinh();
     "special_entr" => |x| entr(x);
-    "special_ndtri" => |x| ndtri(x);
     "special_spherical_bessel_j0" => |x| spherical_bessel_j0(x);
     "sqrt" => |x| x.sqrt();
     "tan" => |x| x.tan();
@@ -105,11 +104,6 @@ fn spherical_bessel_j0(x: Expr<'_>) -> Expr<'_> {
     }
     let general = x.is_inf().select(0.0, x.sin() / x);
     x.abs().lt(0.5).select(series, general)
-}
-
-/// Inverse of the normal distribution function.
-fn ndtri(x: Expr<'_>) -> Expr<'_> {
-    (x * 2.0 - 1.0).erfinv() * std::f64::consts::SQRT_2
 }
 
 fn eps(cx: &Ctx, i: usize) -> Option<f64> {

@@ -27,7 +27,11 @@ fn variance(cx: &mut Ctx, root: bool, with_mean: bool) -> Lowered {
         let var = square.sum(&dims) / (n - correction).max(0.0);
         let spread = if root { var.sqrt() } else { var };
         // PyTorch updates the mean element by element, so that infinity minus infinity comes up.
-        let mean = if with_mean && n > 1.0 { mean + unary::nothing(d).reduce_keep(tnrs_hlo::ReduceKind::Add, &dims) } else { mean };
+        let mean = if with_mean && n > 1.0 {
+            mean + unary::nothing(d).reduce_keep(tnrs_hlo::ReduceKind::Add, &dims)
+        } else {
+            mean
+        };
         (spread.value(), mean.value())
     })?;
     if with_mean {

@@ -14,6 +14,7 @@ mod conv;
 mod custom;
 mod dot;
 mod elementwise;
+mod fft;
 mod fuse;
 mod generate;
 mod index;
@@ -166,6 +167,7 @@ impl<'f> Planner<'f> {
             Op::Scatter { kind, dims } => self.scatter(instr, *kind, dims),
             Op::Convolution(attrs) => self.convolution(instr, attrs),
             Op::Sort { dim, descending } => self.sort(instr, *dim, *descending),
+            Op::Fft { kind, length } => self.fft(instr, *kind, length),
             Op::Composite(c) => self.composite(instr, c),
             Op::CustomCall(c) => self.custom_call(instr, c),
         }

@@ -3,7 +3,7 @@
 use tnrs_types::{CompareDir, DType, UnaryKind};
 
 use super::{constant, Name, Writer};
-use crate::names::{name_of, COMPARE};
+use crate::names::{name_of, COMPARE, FFT};
 use crate::text::attr::{attrs_of, Attr};
 use crate::text::print::scalar;
 use crate::{Composite, ConvAttrs, CustomCall, Op, TensorType};
@@ -115,6 +115,14 @@ impl Writer {
                 let body = Self::sort_body(x, *descending);
                 self.generic("stablehlo.sort", x, &attrs, &body, results);
             }
+            Op::Fft { kind, length } => plain(
+                "fft",
+                format!(
+                    "fft_length = {}, fft_type = #stablehlo<fft_type {}>",
+                    array(length),
+                    name_of(FFT, kind)
+                ),
+            ),
             Op::Composite(c) => self.composite(c, x, results),
             Op::CustomCall(c) => self.custom_call(c, x, results),
         }
