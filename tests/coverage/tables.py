@@ -8,6 +8,12 @@ WIDER = {
     ("_upsample_bilinear2d_aa", torch.uint8): (1, 0),
     # Operands of 10⁴ leave e^x few digits: the CPU is as far from the gradients in f64.
     ("logcumsumexp", torch.float32): (1e-2, 1e-2),
+    # The CPU errs by up to 3e-6 of scipy, the device by 2e-14 (test_special.py).
+    ("special.airy_ai", torch.float64): (1e-5, 1e-5),
+    ("special.bessel_j0", torch.float64): (1e-6, 1e-5),
+    ("special.bessel_j1", torch.float64): (1e-6, 1e-5),
+    ("special.bessel_y0", torch.float64): (1e-6, 1e-5),
+    ("special.bessel_y1", torch.float64): (1e-6, 1e-5),
 }
 
 # Operators whose values are random (test_random_distributions.py looks at those) or unset: sizes and dtypes are compared.
@@ -29,6 +35,8 @@ RANDOM = {
     "nn.functional.dropout2d",
     "nn.functional.dropout3d",
     "nn.functional.feature_alpha_dropout.with_train",
+    "nn.functional.fractional_max_pool2d",
+    "nn.functional.fractional_max_pool3d",
     "nn.functional.rrelu",
     "normal",
     "normal.in_place",
@@ -79,18 +87,19 @@ STATISTICS = {"native_layer_norm", "native_batch_norm", "_native_batch_norm_legi
 # Operators that leave open which of equal elements they find; the value is the dim they search.
 TIES = {
     "kthvalue": lambda k, dim=-1, keepdim=False: dim,
+    "mode": lambda dim=-1, keepdim=False: dim,
     "sort": lambda dim=-1, descending=False, stable=False: dim,
     "topk": lambda k, dim=-1, largest=True, sorted=True: dim,
 }
 
 _LATER = "an index out of range is found on the device, later than the call, and is an IndexError wherever it is found"
 _POLES = "at its poles the CPU has large numbers, where the function has infinities"
-_WEIGHTS = "weights are not read back to be checked"
+_OUT = "an out= of another dtype is converted to; weights are checked"
 
 # Operator and check: why it differs from the CPU, for the ledger. An entry that no failure needs is an error.
 EXPECTED = {
     "gather errors": _LATER,
-    "multinomial errors": _WEIGHTS,
+    "multinomial errors": _OUT,
     **{f"polygamma.polygamma_n_{n} values": _POLES for n in range(5)},
     "scatter errors": _LATER,
     "scatter_add errors": _LATER,

@@ -409,7 +409,60 @@ def scans():
             cases += each_type(f"cumulative_{kind_}_{dim}", "composite.cumulative", {"dim": dim, "kind": kind_}, [x], [f(x, dim)])
     i = torch.tensor([1, 2, 3, 4, 5, 6, 7])
     cases.append(case("cumulative_int", "composite.cumulative", {"dim": 0, "kind": "multiply"}, [i], [torch.cumprod(i, 0)]))
-    cases.append(case("check_index", "composite.check_index", {"lo": -3, "hi": 3, "site": "aten::index_select", "dim": 0}, [torch.tensor([-3, 0, 2])], [torch.tensor([-3, 0, 2])]))
+    cases.append(case("check_index", "composite.check_index", {"lo": -3, "hi": 3, "site": "aten::index_select", "dim": 0, "raises": "index"}, [torch.tensor([-3, 0, 2])], [torch.tensor([-3, 0, 2])]))
+    holds = torch.tensor([True, True])
+    cases.append(case("assert", "composite.assert", {"message": list(b"must hold")}, [holds], [holds]))
+    return cases
+
+
+def front(name, op, args, packed, room):
+    """A case of an op that packs: only the front of its first result is specified."""
+    params = ", ".join(f"%p{i}: {kind(TYPES[a.dtype], a.shape)}" for i, a in enumerate(args))
+    operands = ", ".join(f"%p{i}" for i in range(len(args)))
+    dtype, start, step = TYPES[packed.dtype], [0] * packed.dim(), [1] * packed.dim()
+    return "\n".join([
+        f"func @{name}({params}) {{",
+        f"  %r0, %r1 = {op} {operands} : {kind(dtype, room)}, i64[]",
+        f"  %r2 = slice %r0 {{start={start}, limit={list(packed.shape)}, stride={step}}} : {kind(dtype, packed.shape)}",
+        "  return %r2, %r1",
+        "}",
+        "args " + " ".join(map(value, args)),
+        f"want {value(packed)} {packed.shape[0]}",
+        "",
+    ])
+
+
+def packs():
+    cases = []
+    for n in (1, 7, 40):
+        x, mask = leaf(n).detach(), torch.arange(n) % 3 != 1
+        cases.append(front(f"compact_{n}", "composite.compact", [mask, x], x[mask], [n]))
+    for shape in ((9,), (3, 5), (2, 3, 4)):
+        mask = torch.arange(math.prod(shape)).reshape(shape) % 3 != 1
+        name = "nonzero_" + "x".join(map(str, shape))
+        cases.append(front(name, "composite.nonzero", [mask], mask.nonzero(), [mask.numel(), mask.dim()]))
+    return cases
+
+
+def fouriers():
+    cases = []
+    for shape in ((1,), (4,), (2, 5), (3, 2, 4), (2, 3, 2, 3)):
+        for d in range(1, min(len(shape), 3) + 1):
+            n, dims = list(shape[-d:]), tuple(range(-d, 0))
+            name = "x".join(map(str, shape)) + f"_{d}d"
+            z, x = torch.complex(leaf(*shape).detach(), leaf(*shape).detach()), leaf(*shape).detach()
+            half = torch.fft.rfftn(leaf(*shape).detach(), dim=dims)
+            for kind, operand, y in (
+                ("FFT", z, torch.fft.fftn(z, dim=dims)),
+                ("IFFT", z, torch.fft.ifftn(z, dim=dims)),
+                ("RFFT", x, torch.fft.rfftn(x, dim=dims)),
+                ("IRFFT", half, torch.fft.irfftn(half, s=n, dim=dims)),
+            ):
+                attrs = {"kind": kind, "length": str(n)}
+                cases.append(case(f"{kind.lower()}_{name}_f64", "fft", attrs, [operand], [y]))
+                narrow = {"f64": "f32", "complex<f64>": "complex<f32>"}
+                types = [[narrow[TYPES[t.dtype]]] for t in (operand, y)]
+                cases.append(case(f"{kind.lower()}_{name}_f32", "fft", attrs, [operand], [y], *types))
     return cases
 
 
@@ -422,7 +475,9 @@ def main():
     write("attention.txt", attention() + dropout())
     write("optim.txt", adam() + sgd())
     write("scan.txt", scans())
+    write("pack.txt", packs())
     write("philox.txt", philoxes())
+    write("fourier.txt", fouriers())
 
 
 if __name__ == "__main__":

@@ -15,6 +15,7 @@ const TORCH_CODES: &[(usize, DType)] = &[
     (5, DType::F16),
     (6, DType::F32),
     (7, DType::F64),
+    (8, DType::C32),
     (9, DType::C64),
     (10, DType::C128),
     (11, DType::Bool),
@@ -26,6 +27,7 @@ const TORCH_CODES: &[(usize, DType)] = &[
     (27, DType::U16),
     (28, DType::U32),
     (29, DType::U64),
+    (44, DType::F8E8M0FNU),
 ];
 
 const fn from_torch() -> [u8; 64] {

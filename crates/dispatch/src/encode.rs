@@ -14,6 +14,11 @@ pub(crate) fn encode(s: Scalar, dtype: DType) -> [u8; 16] {
         DType::BF16 => put(&bf16::from_f64(s.to_f64()).to_ne_bytes()),
         DType::F16 => put(&f16::from_f64(s.to_f64()).to_ne_bytes()),
         DType::Bool => put(&[u8::from(!s.is(0))]),
+        DType::C32 => {
+            let (re, im) = complex(s);
+            put(&f16::from_f64(re).to_ne_bytes());
+            out[2..4].copy_from_slice(&f16::from_f64(im).to_ne_bytes());
+        }
         DType::C64 => {
             let (re, im) = complex(s);
             put(&(re as f32).to_ne_bytes());

@@ -8,6 +8,7 @@
 //! This crate has never heard of PyTorch, of devices, or of memory.
 mod builder;
 mod composite;
+pub mod custom;
 mod error;
 mod infer;
 pub mod interpret;
@@ -22,11 +23,13 @@ mod verify;
 
 pub use builder::Builder;
 pub use composite::Composite;
+pub use custom::CustomCall;
 pub use error::HloError;
 pub use interpret::{interpret, try_interpret, Fault};
 pub use ir::{Func, Instr, TensorType, Value};
 pub use literal::Literal;
 pub use op::{ConvAttrs, ConvDims, DotDims, GatherDims, Op, ScatterDims};
 pub use reduction::{body, neutral};
+pub use text::intern;
 pub use tnrs_types::{BinaryKind, CompareDir, ReduceKind, Scalar, ScatterKind, UnaryKind};
 pub use verify::verify;

@@ -1,6 +1,6 @@
 //! StableHLO and CHLO names of the functions, with the labels of their type constraint.
 
-use tnrs_types::{BinaryKind, CompareDir, ReduceKind, ScatterKind, UnaryKind};
+use tnrs_types::{BinaryKind, CompareDir, FftKind, ReduceKind, ScatterKind, UnaryKind};
 
 use crate::Op;
 
@@ -114,6 +114,10 @@ pub const SCATTER: &[(ScatterKind, &str)] = &[
     (ScatterKind::Minimum, "minimum"),
 ];
 
+/// Every Fourier transform with its StableHLO name.
+pub const FFT: &[(FftKind, &str)] =
+    &[(FftKind::Fft, "FFT"), (FftKind::Ifft, "IFFT"), (FftKind::Rfft, "RFFT"), (FftKind::Irfft, "IRFFT")];
+
 /// Name of a member of one of the tables of this module.
 pub(crate) fn name_of<T: PartialEq>(table: &[(T, &'static str)], member: &T) -> &'static str {
     table.iter().find(|(m, _)| m == member).map_or("?", |(_, name)| name)
@@ -147,7 +151,9 @@ impl Op {
             Op::Gather(_) => "gather",
             Op::Scatter { .. } => "scatter",
             Op::Sort { .. } => "sort",
+            Op::Fft { .. } => "fft",
             Op::Composite(_) => "composite",
+            Op::CustomCall(_) => "custom_call",
         }
     }
 }

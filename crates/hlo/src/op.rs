@@ -1,8 +1,8 @@
 //! The operation set. Semantics are StableHLO's unless a comment says otherwise.
 
-use tnrs_types::{BinaryKind, CompareDir, Dims, ReduceKind, ScatterKind, UnaryKind};
+use tnrs_types::{BinaryKind, CompareDir, Dims, FftKind, ReduceKind, ScatterKind, UnaryKind};
 
-use crate::{Composite, Literal};
+use crate::{Composite, CustomCall, Literal};
 
 /// Dimension numbers of `dot_general`. The result is batch dims, then lhs free dims, then rhs free dims.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Default)]
@@ -167,6 +167,15 @@ pub enum Op {
         /// Largest first.
         descending: bool,
     },
+    /// `fft` over the last one to three dims. The inverse kinds divide by the number of elements of the transform.
+    Fft {
+        /// Which transform.
+        kind: FftKind,
+        /// Sizes of the transform: those of the real side for [`FftKind::Rfft`] and [`FftKind::Irfft`].
+        length: Dims,
+    },
     /// `composite`: a named operation that every executor may run as its decomposition. See [`Composite`].
     Composite(Composite),
+    /// `custom_call`: a routine without a decomposition. See [`CustomCall`].
+    CustomCall(Box<CustomCall>),
 }

@@ -37,6 +37,11 @@ refuses! {
     shift_right_logical_c1: "%x: i32[2], %y: i8[2]", "%0 = shift_right_logical %x, %y : f32[1]";
     subtract_c1: "%x: f32[2], %y: f32[3]", "%0 = subtract %x, %y : f32[1]";
     xor_c1: "%x: i32[2], %y: i32[3]", "%0 = xor %x, %y : f32[1]";
+    fft_c1: "%x: complex<f32>[4]", "%0 = fft %x {kind=FFT, length=[4, 4]} : f32[1]";
+    fft_c2: "%x: f32[4]", "%0 = fft %x {kind=FFT, length=[4]} : f32[1]";
+    fft_c3: "%x: complex<f32>[1,1,1,1]", "%0 = fft %x {kind=FFT, length=[1, 1, 1, 1]} : f32[1]";
+    fft_c4: "%x: f32[2,4]", "%0 = fft %x {kind=RFFT, length=[3]} : f32[1]";
+    fft_c5: "%x: complex<f32>[2,4]", "%0 = fft %x {kind=IRFFT, length=[4]} : f32[1]";
     compare_c1: "%x: f32[2], %y: i32[2]", "%0 = compare %x, %y {direction=EQ} : f32[1]";
     compare_c2: "%x: f32[2], %y: f32[3]", "%0 = compare %x, %y {direction=EQ} : f32[1]";
     compare_c3: "%x: complex<f32>[2]", "%0 = compare %x, %x {direction=LT} : f32[1]";

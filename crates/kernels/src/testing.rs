@@ -37,6 +37,9 @@ fn fp8_parts(d: DType) -> (u32, i32) {
 
 /// Value of an fp8 code, from the definition of the form.
 pub fn fp8_value(d: DType, code: u8) -> f64 {
+    if d == DType::F8E8M0FNU {
+        return if code == 0xff { f64::NAN } else { 2f64.powi(i32::from(code) - 127) };
+    }
     let (m, bias) = fp8_parts(d);
     let sign = if code & 0x80 != 0 { -1.0 } else { 1.0 };
     let e = ((code & 0x7f) >> m) as i32;
@@ -57,6 +60,23 @@ pub fn fp8_value(d: DType, code: u8) -> f64 {
 /// Nearest fp8 code by search; ties to the even code. Out of range: infinity for e5m2, the greatest number for e4m3fn,
 /// NaN for the others.
 fn fp8_nearest(d: DType, x: f32) -> u8 {
+    if d == DType::F8E8M0FNU {
+        // Codes in order of their numbers; halfway goes up, but down from f32's denormal numbers.
+        let a = f64::from(x.abs());
+        if !a.is_finite() {
+            return 0xff;
+        }
+        let goes_up = |c: u8| {
+            let (low, high) = (fp8_value(d, c), 2f64.powi(i32::from(c) - 126));
+            let middle = (low.max(2f64.powi(-126)) + high) / 2.0;
+            if c == 0 {
+                a > (2f64.powi(-126)) / 2.0
+            } else {
+                a >= middle
+            }
+        };
+        return (0..=0xfeu8).find(|&c| !goes_up(c)).unwrap_or(0xff);
+    }
     let fnuz = matches!(d, DType::F8E4M3FNUZ | DType::F8E5M2FNUZ);
     let sign = if x.is_sign_negative() { 0x80u8 } else { 0 };
     let nan = if fnuz { 0x80 } else { 0x7f | sign };
@@ -117,6 +137,10 @@ pub fn get(d: DType, bytes: &[u8], i: usize) -> Num {
         DType::F16 => Num::Float(half::f16::from_bits(half(0)).to_f64()),
         DType::F32 => Num::Float(f(0)),
         DType::F64 => Num::Float(g(0)),
+        DType::C32 => {
+            let part = |k| half::f16::from_bits(half(k)).to_f64();
+            Num::Complex(part(0), part(2))
+        }
         DType::C64 => Num::Complex(f(0), f(4)),
         DType::C128 => Num::Complex(g(0), g(8)),
         d if d.is_float() => Num::Float(fp8_value(d, b[0])),
@@ -148,7 +172,7 @@ pub fn put(d: DType, x: Num) -> Vec<u8> {
         DType::F16 => half::f16::from_f32(single(x)).to_bits().to_ne_bytes().to_vec(),
         DType::F32 => single(x).to_ne_bytes().to_vec(),
         DType::F64 => x.real().to_ne_bytes().to_vec(),
-        DType::C64 | DType::C128 => {
+        DType::C32 | DType::C64 | DType::C128 => {
             let (re, im) = match x {
                 Num::Complex(a, b) => (Num::Float(a), b),
                 other => (other, 0.0),

@@ -24,13 +24,20 @@ pub fn promote_types(a: DType, b: DType) -> DType {
             }
         }
         (Class::Float, Class::Complex) => {
-            if lo == F64 {
-                C128
+            let needed = if lo.is_float() { lo.complex() } else { hi };
+            if needed.size() > hi.size() {
+                needed
             } else {
                 hi
             }
         }
-        _ => C128,
+        _ => {
+            if lo.size() > hi.size() {
+                lo
+            } else {
+                hi
+            }
+        }
     }
 }
 
@@ -79,6 +86,8 @@ pub fn result_type(operands: impl IntoIterator<Item = (DType, bool, bool)>) -> O
         }
     }
     let combine = |hi: Option<DType>, lo: Option<DType>| match (hi, lo) {
+        // A complex number of a lower group takes the precision of a real tensor.
+        (Some(h), Some(l)) if l.is_complex() && h.is_float() => Some(h.complex()),
         (Some(h), Some(l)) if l.class() > h.class() => Some(promote_types(h, l)),
         (Some(h), _) => Some(h),
         (None, l) => l,

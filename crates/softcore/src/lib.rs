@@ -3,7 +3,7 @@
 //! [`compile`] turns a function and the layouts of its memory into an executable: a flat list of steps that call
 //! precompiled kernels. There is no code generator. Elementwise instructions fuse into tile programs, shape
 //! instructions become strides, results are written where the caller wants them, and temporaries share one workspace
-//! that the caller provides, so that running a plan allocates nothing.
+//! that the caller provides, so that running a plan allocates nothing, except what a routine of a custom call needs.
 //!
 //! [`SoftcoreDriver`] is the device: memory, queues and events of this process.
 //!
@@ -13,6 +13,7 @@ mod error;
 mod executable;
 mod memory;
 mod plan;
+mod routine;
 mod spec;
 mod step;
 mod view;

@@ -69,6 +69,8 @@ dtypes! {
     F8E4M3FNUZ = 1, Float, "f8E4M3FNUZ";
     /// 8-bit float, 5 exponent bits, no infinity and no negative zero.
     F8E5M2FNUZ = 1, Float, "f8E5M2FNUZ";
+    /// 8-bit power of two: 8 exponent bits and nothing else; NaN is the greatest code.
+    F8E8M0FNU = 1, Float, "f8E8M0FNU";
     /// IEEE half precision.
     F16 = 2, Float, "f16";
     /// bfloat16.
@@ -77,6 +79,8 @@ dtypes! {
     F32 = 4, Float, "f32";
     /// IEEE double precision.
     F64 = 8, Float, "f64";
+    /// Pair of f16. Not of StableHLO: it is stored, moved and converted, and computed with as a pair of f32.
+    C32 = 4, Complex, "complex<f16>";
     /// Pair of f32.
     C64 = 8, Complex, "complex<f32>";
     /// Pair of f64.
@@ -104,20 +108,65 @@ impl DType {
     pub const fn is_reduced_float(self) -> bool {
         self.is_float() && self.size() < 4
     }
-    /// The type arithmetic is done in: f32 for reduced floats, the type itself otherwise.
+    /// Arithmetic is done in a wider type: reduced floats, and pairs of them.
+    pub const fn is_narrow(self) -> bool {
+        self.is_reduced_float() || matches!(self, DType::C32)
+    }
+    /// The type arithmetic is done in: f32 for reduced floats, a pair of f32 for a pair of f16, otherwise the type
+    /// itself.
     pub const fn opmath(self) -> DType {
-        if self.is_reduced_float() {
-            DType::F32
-        } else {
-            self
+        match self {
+            DType::C32 => DType::C64,
+            d if d.is_reduced_float() => DType::F32,
+            d => d,
+        }
+    }
+    /// Whether PyTorch lets a result of this type be written to an `out=` argument of another: never from complex to
+    /// real, from float to integer, or from a number to bool.
+    pub fn casts_to(self, to: DType) -> bool {
+        self.class() <= to.class()
+    }
+    /// Name as PyTorch's messages write it (`Float`, `Long`, `ComplexFloat`, …).
+    pub const fn torch_name(self) -> &'static str {
+        match self {
+            DType::Bool => "Bool",
+            DType::U8 => "Byte",
+            DType::I8 => "Char",
+            DType::U16 => "UInt16",
+            DType::I16 => "Short",
+            DType::U32 => "UInt32",
+            DType::I32 => "Int",
+            DType::U64 => "UInt64",
+            DType::I64 => "Long",
+            DType::F8E4M3FN => "Float8_e4m3fn",
+            DType::F8E5M2 => "Float8_e5m2",
+            DType::F8E4M3FNUZ => "Float8_e4m3fnuz",
+            DType::F8E5M2FNUZ => "Float8_e5m2fnuz",
+            DType::F8E8M0FNU => "Float8_e8m0fnu",
+            DType::F16 => "Half",
+            DType::BF16 => "BFloat16",
+            DType::F32 => "Float",
+            DType::F64 => "Double",
+            DType::C32 => "ComplexHalf",
+            DType::C64 => "ComplexFloat",
+            DType::C128 => "ComplexDouble",
         }
     }
     /// The component type of a complex type; the type itself otherwise.
     pub const fn real(self) -> DType {
         match self {
+            DType::C32 => DType::F16,
             DType::C64 => DType::F32,
             DType::C128 => DType::F64,
             other => other,
+        }
+    }
+    /// The complex type whose components hold a real type's numbers: that of f32, but for f16 and f64.
+    pub const fn complex(self) -> DType {
+        match self {
+            DType::F16 | DType::C32 => DType::C32,
+            DType::F64 | DType::C128 => DType::C128,
+            _ => DType::C64,
         }
     }
 }

@@ -106,3 +106,16 @@ pub enum ScatterKind {
     Maximum,
     Minimum,
 }
+
+/// Which discrete Fourier transform. The inverse ones divide by the number of elements of the transform.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum FftKind {
+    /// Complex to complex, exponent −2πi.
+    Fft,
+    /// Complex to complex, exponent +2πi.
+    Ifft,
+    /// Real to the first ⌊n/2⌋ + 1 complex elements of the last dim.
+    Rfft,
+    /// The first ⌊n/2⌋ + 1 complex elements of the last dim to real.
+    Irfft,
+}

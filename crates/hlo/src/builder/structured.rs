@@ -1,10 +1,11 @@
 //! Contractions, reductions, indexing, sorting and composites.
 
 use smallvec::SmallVec;
-use tnrs_types::{DType, Dims, ReduceKind, ScatterKind};
+use tnrs_types::{DType, Dims, FftKind, ReduceKind, Scalar, ScatterKind};
 
 use crate::{
-    Builder, Composite, ConvAttrs, DotDims, GatherDims, HloError, Op, ScatterDims, TensorType, Value,
+    Builder, Composite, ConvAttrs, CustomCall, DotDims, GatherDims, HloError, Op, ScatterDims, TensorType,
+    Value,
 };
 
 impl Builder {
@@ -51,6 +52,11 @@ impl Builder {
         self.one(Op::Scatter { kind, dims }, &[x, indices, updates], &[])
     }
 
+    /// `fft` over the last dims, `length` of them.
+    pub fn fft(&mut self, kind: FftKind, x: Value, length: &[i64]) -> Result<Value, HloError> {
+        self.one(Op::Fft { kind, length: Dims::from_slice(length) }, &[x], &[])
+    }
+
     /// `sort` of values of equal sizes by the first, stable, NaN greatest.
     pub fn sort(
         &mut self,
@@ -69,6 +75,18 @@ impl Builder {
         results: &[TensorType],
     ) -> Result<SmallVec<[Value; 2]>, HloError> {
         self.add_op(Op::Composite(composite), operands, results)
+    }
+
+    /// `custom_call`: the routine `name` with its attributes in the order of its row.
+    pub fn custom_call(
+        &mut self,
+        name: &str,
+        attrs: &[Scalar],
+        operands: &[Value],
+        results: &[TensorType],
+    ) -> Result<SmallVec<[Value; 2]>, HloError> {
+        let call = CustomCall::new(name, attrs)?;
+        self.add_op(Op::CustomCall(Box::new(call)), operands, results)
     }
 
     /// [`Composite::Philox`] words (u32) of these sizes, from the u64 scalars `seed` and `offset`.

@@ -68,15 +68,14 @@ pub fn binary(kind: BinaryKind, x: &TensorType, y: &TensorType) -> Inferred {
         Add | Multiply | Maximum | Minimum => !(d.is_complex() && matches!(kind, Maximum | Minimum)),
         And | Or | Xor => d.is_int() || d == DType::Bool,
         ShiftLeft | ShiftRightArithmetic | ShiftRightLogical => d.is_int(),
-        Complex => matches!(d, DType::F32 | DType::F64),
+        Complex => matches!(d, DType::F16 | DType::F32 | DType::F64),
         Atan2 => d.is_float() || d.is_complex(),
         Remainder => d.is_int() || d.is_float(),
         Divide | Power | Subtract => d != DType::Bool,
     };
     supported(ok, name, d)?;
     let dtype = match (kind, d) {
-        (Complex, DType::F32) => DType::C64,
-        (Complex, _) => DType::C128,
+        (Complex, _) => d.complex(),
         _ => d,
     };
     Ok(TensorType { dtype, dims: x.dims.clone() })

@@ -5,6 +5,7 @@ mod composite;
 mod conv;
 mod dot;
 mod elementwise;
+mod fft;
 mod index;
 mod reduce;
 mod shape;
@@ -33,6 +34,10 @@ pub(crate) use check;
 pub(crate) fn infer(op: &Op, x: &[&TensorType], want: &[TensorType]) -> Result<Types, HloError> {
     if let Op::Composite(c) = op {
         return composite(c, x, want);
+    }
+    if let Op::CustomCall(c) = op {
+        c.check(x, want)?;
+        return Ok(want.iter().cloned().collect());
     }
     let arity = match op {
         Op::Constant(_) | Op::Iota { .. } => 0,
@@ -82,7 +87,8 @@ pub(crate) fn infer(op: &Op, x: &[&TensorType], want: &[TensorType]) -> Result<T
         Op::Gather(dims) => index::gather(dims, x[0], x[1]),
         Op::Scatter { kind, dims } => index::scatter(*kind, dims, x[0], x[1], x[2]),
         Op::Sort { dim, .. } => return reduce::sort(*dim, x),
-        Op::Composite(_) => unreachable!("handled above"),
+        Op::Fft { kind, length } => fft::fft(*kind, length, x[0]),
+        Op::Composite(_) | Op::CustomCall(_) => unreachable!("handled above"),
     };
     Ok(smallvec![one?])
 }

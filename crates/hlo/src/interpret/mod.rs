@@ -7,6 +7,7 @@ mod binary;
 mod contract;
 mod element;
 mod elementwise;
+mod fft;
 mod index;
 mod reduce;
 mod shape;
@@ -25,6 +26,12 @@ use crate::{Builder, Composite, Func, Instr, Literal, Op, TensorType, Value};
 /// What an executor reports about the data of a well-formed program.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Fault {
+    /// A custom call has no reference implementation.
+    #[error("custom_call.{name}: the interpreter has no such routine")]
+    CustomCall {
+        /// The routine.
+        name: &'static str,
+    },
     /// [`Composite::CheckIndex`] found an index out of range.
     #[error("{site}: index {index} is out of range [{lo}, {hi}) of dim {dim}")]
     Index {
@@ -38,6 +45,12 @@ pub enum Fault {
         hi: i64,
         /// Dim that the composite names.
         dim: i64,
+    },
+    /// [`Composite::Assert`] found that something does not hold.
+    #[error("{message}")]
+    Assertion {
+        /// What the composite says.
+        message: &'static str,
     },
 }
 
@@ -114,17 +127,24 @@ fn eval(instr: &Instr, x: &[&Tensor], types: &[TensorType]) -> Result<Vec<Tensor
         Op::Gather(dims) => index::gather(dims, x[0], x[1], ty),
         Op::Scatter { kind, dims } => index::scatter(*kind, dims, x[0], x[1], x[2]),
         Op::Sort { dim, descending } => return Ok(reduce::sort(*dim, *descending, x)),
+        Op::Fft { kind, length } => fft::fft(*kind, length, x[0], ty),
         Op::Composite(c) => return composite(c, x, types),
+        Op::CustomCall(c) => return Err(Fault::CustomCall { name: c.name() }),
     };
     Ok(vec![one])
 }
 
 /// Runs the decomposition.
 fn composite(c: &Composite, x: &[&Tensor], types: &[TensorType]) -> Result<Vec<Tensor>, Fault> {
-    if let Composite::CheckIndex { lo, hi, site, dim } = c {
+    if let Composite::CheckIndex { lo, hi, site, dim, .. } = c {
         let illegal = |i: &i128| !(i128::from(*lo)..i128::from(*hi)).contains(i);
         if let Some(index) = x[0].data.iter().map(|e| e.int()).find(illegal) {
             return Err(Fault::Index { site, index: index as i64, lo: *lo, hi: *hi, dim: *dim });
+        }
+    }
+    if let Composite::Assert { message } = c {
+        if x[0].data.iter().any(|e| e.int() == 0) {
+            return Err(Fault::Assertion { message });
         }
     }
     let mut b = Builder::new(c.name());

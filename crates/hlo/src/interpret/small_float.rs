@@ -9,6 +9,8 @@ enum Special {
     Ieee,
     /// No infinity; NaN is the greatest code of either sign.
     Finite,
+    /// A power of two; NaN is the greatest code.
+    Power,
     /// No infinity and no negative zero, whose code is NaN.
     FiniteUnsignedZero,
 }
@@ -22,6 +24,20 @@ pub struct Format {
     special: Special,
 }
 
+/// The code of the nearest power of two, as PyTorch's conversion from f32 has it: what is halfway goes up, unless it
+/// is a denormal number; zero becomes the least power, infinity NaN.
+fn power(a: f64) -> u32 {
+    let a = a as f32;
+    let exponent = a.to_bits() >> 23;
+    if exponent == 0xff {
+        return 0xff;
+    }
+    let half = if exponent == 0 { 0.5 } else { 1.5 };
+    let significand = f64::from(a) * f64::from(127 - exponent.max(1) as i32).exp2();
+    let up = if exponent == 0 { significand > half } else { significand >= half };
+    exponent + u32::from(up)
+}
+
 impl Format {
     /// Format of a reduced float type. Parameters are those of IEEE 754, of bfloat16, of the OCP 8-bit formats
     /// and of their FNUZ forms.
@@ -33,6 +49,7 @@ impl Format {
             DType::F8E4M3FN => (4, 3, 7, Special::Finite),
             DType::F8E4M3FNUZ => (4, 3, 8, Special::FiniteUnsignedZero),
             DType::F8E5M2FNUZ => (5, 2, 16, Special::FiniteUnsignedZero),
+            DType::F8E8M0FNU => (8, 0, 127, Special::Power),
             other => panic!("{other:?} is not a reduced float"),
         };
         Format { exponent, mantissa, bias, special }
@@ -46,7 +63,7 @@ impl Format {
     fn beyond(self) -> u32 {
         match self.special {
             Special::Ieee => self.sign() - (1 << self.mantissa),
-            Special::Finite => self.sign() - 1,
+            Special::Finite | Special::Power => self.sign() - 1,
             Special::FiniteUnsignedZero => self.sign(),
         }
     }
@@ -54,7 +71,7 @@ impl Format {
     fn nan(self) -> u32 {
         match self.special {
             Special::Ieee => self.beyond() + (1 << (self.mantissa - 1)),
-            Special::Finite => self.sign() - 1,
+            Special::Finite | Special::Power => self.sign() - 1,
             Special::FiniteUnsignedZero => self.sign(),
         }
     }
@@ -65,10 +82,13 @@ impl Format {
         if x.is_nan() {
             return self.nan();
         }
+        if self.special == Special::Power {
+            return power(x.abs());
+        }
         let sign = if x.is_sign_negative() { self.sign() } else { 0 };
         let overflow = match self.special {
             Special::Ieee => sign + self.beyond(),
-            Special::Finite => sign + self.beyond() - 1,
+            Special::Finite | Special::Power => sign + self.beyond() - 1,
             Special::FiniteUnsignedZero => self.nan(),
         };
         let a = x.abs();
@@ -91,6 +111,9 @@ impl Format {
 
     /// The number of a code.
     pub fn decode(self, code: u32) -> f64 {
+        if self.special == Special::Power {
+            return if code == 0xff { f64::NAN } else { f64::from(code as i32 - 127).exp2() };
+        }
         let magnitude = code & (self.sign() - 1);
         let negative = code & self.sign() != 0;
         if self.special == Special::FiniteUnsignedZero && negative && magnitude == 0 {

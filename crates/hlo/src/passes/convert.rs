@@ -12,6 +12,7 @@ fn float_range(dtype: DType) -> (u32, i32, i32) {
         DType::F32 => (24, -149, 128),
         DType::BF16 => (8, -133, 128),
         DType::F16 => (11, -24, 16),
+        DType::F8E8M0FNU => (1, -127, 128),
         DType::F8E5M2 => (3, -16, 16),
         DType::F8E5M2FNUZ => (3, -17, 16),
         DType::F8E4M3FN => (4, -9, 9),
@@ -25,9 +26,11 @@ pub fn embeds(a: DType, b: DType) -> bool {
     let bits = |d: DType| 8 * d.size() as u32 - u32::from(!d.is_unsigned());
     match (a.class(), b.class()) {
         _ if a == b => true,
-        (Class::Bool, _) => true,
+        (Class::Bool, _) => b != DType::F8E8M0FNU,
         (_, Class::Bool) => false,
         (Class::Int, Class::Int) => bits(a) <= bits(b) && (a.is_unsigned() || !b.is_unsigned()),
+        // Powers of two have no sign and no zero.
+        (_, Class::Float) if b == DType::F8E8M0FNU => false,
         (Class::Int, Class::Float) => {
             let (significant, _, greatest) = float_range(b);
             bits(a) <= significant && (bits(a) as i32) < greatest

@@ -16,7 +16,8 @@ pub fn fold(func: &mut Func) {
             known[instr.results[0].index()] = Some(literal.clone());
             continue;
         }
-        let foldable = !matches!(instr.op, Op::Composite(_) | Op::Iota { .. } | Op::Sort { .. });
+        let foldable =
+            !matches!(instr.op, Op::Composite(_) | Op::CustomCall(_) | Op::Iota { .. } | Op::Sort { .. });
         if !foldable || instr.operands.is_empty() {
             continue;
         }

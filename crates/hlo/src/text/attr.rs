@@ -3,8 +3,9 @@
 use tnrs_types::{Dims, Scalar};
 
 use super::attr_composite;
-use crate::names::{name_of, BINARY, COMPARE, REDUCE, SCATTER, UNARY};
-use crate::{ConvAttrs, ConvDims, DotDims, GatherDims, Literal, Op, ScatterDims, TensorType};
+use crate::custom::Target;
+use crate::names::{name_of, BINARY, COMPARE, FFT, REDUCE, SCATTER, UNARY};
+use crate::{ConvAttrs, ConvDims, CustomCall, DotDims, GatherDims, Literal, Op, ScatterDims, TensorType};
 
 /// The value of an attribute.
 #[derive(Clone, Debug, PartialEq)]
@@ -72,7 +73,9 @@ pub fn attrs_of(op: &Op) -> Attrs {
         Op::Sort { dim, descending } => {
             vec![("dim", int(*dim)), ("descending", Attr::One(Scalar::Bool(*descending)))]
         }
+        Op::Fft { kind, length } => vec![("kind", name(name_of(FFT, kind))), ("length", ints(length))],
         Op::Composite(c) => attr_composite::attrs_of(c),
+        Op::CustomCall(c) => c.attrs().map(|(name, value)| (name, Attr::One(value))).collect(),
         Op::Constant(_)
         | Op::Unary(_)
         | Op::Binary(_)
@@ -212,6 +215,8 @@ pub fn op_of(mnemonic: &str, mut read: Read, types: &[TensorType]) -> Result<Op,
         Op::Binary(kind)
     } else if let Some(name) = mnemonic.strip_prefix("composite.") {
         Op::Composite(attr_composite::composite_of(name, r)?)
+    } else if let Some(name) = mnemonic.strip_prefix("custom_call.") {
+        Op::CustomCall(Box::new(custom_call_of(name, r)?))
     } else {
         plain(mnemonic, r, types)?
     };
@@ -219,6 +224,12 @@ pub fn op_of(mnemonic: &str, mut read: Read, types: &[TensorType]) -> Result<Op,
         Some((name, _)) => Err(format!("{mnemonic} has no attribute '{name}'")),
         None => Ok(op),
     }
+}
+
+fn custom_call_of(name: &str, r: &mut Read) -> Result<CustomCall, Problem> {
+    let target = Target::find(name).ok_or_else(|| format!("no routine is called '{name}'"))?;
+    let attrs: Vec<Scalar> = target.attrs.iter().map(|a| r.number(a)).collect::<Result<_, _>>()?;
+    CustomCall::new(name, &attrs).map_err(|e| e.to_string())
 }
 
 fn plain(mnemonic: &str, r: &mut Read, types: &[TensorType]) -> Result<Op, Problem> {
@@ -271,6 +282,7 @@ fn plain(mnemonic: &str, r: &mut Read, types: &[TensorType]) -> Result<Op, Probl
                 index_vector_dim: r.dim("index_vector_dim")?,
             }),
         },
+        "fft" => Op::Fft { kind: r.member("kind", FFT)?, length: r.dims("length")? },
         "sort" => Op::Sort { dim: r.dim("dim")?, descending: r.bool("descending")? },
         other => return Err(format!("no op is called '{other}'")),
     })

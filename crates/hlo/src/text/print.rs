@@ -43,6 +43,7 @@ pub fn print(func: &Func) -> String {
 fn mnemonic(op: &Op) -> String {
     match op {
         Op::Composite(c) => format!("composite.{}", c.name()),
+        Op::CustomCall(c) => format!("custom_call.{}", c.name()),
         plain => plain.name().to_owned(),
     }
 }

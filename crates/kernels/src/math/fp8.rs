@@ -6,6 +6,7 @@
 //! | e5m2 | 5, 2 | 15 | infinity | 0x7f, 0xff |
 //! | e4m3fnuz | 4, 3 | 8 | NaN | 0x80 |
 //! | e5m2fnuz | 5, 2 | 16 | NaN | 0x80 |
+//! | e8m0fnu | 8, 0 | 127 | NaN | 0xff |
 
 /// One form: `M` mantissa bits, exponent bias `BIAS`, `FNUZ` for the forms without negative zero, `INF` where
 /// infinity exists.
@@ -83,5 +84,34 @@ impl<const M: u32, const BIAS: i32, const FNUZ: bool, const INF: bool> F8<M, BIA
         let out = if a > 0x7f80_0000 { nan } else { out };
         let signed = out as u8 | sign;
         F8(if FNUZ && (out == 0 || out == 0x80) { out as u8 } else { signed })
+    }
+}
+
+/// e8m0fnu: a power of two without a sign.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(transparent)]
+pub struct E8m0fnu(pub u8);
+
+impl E8m0fnu {
+    /// The same number; the least is a denormal one.
+    #[inline(always)]
+    pub fn to_f32(self) -> f32 {
+        let code = u32::from(self.0);
+        f32::from_bits(match code {
+            0 => 0x0040_0000,
+            0xff => 0x7fc0_0000,
+            _ => code << 23,
+        })
+    }
+
+    /// The nearest power of two to the magnitude, as PyTorch's casts have it: halfway up, but down from a denormal
+    /// number. Zero becomes the least power, infinity and NaN become NaN.
+    #[inline(always)]
+    pub fn from_f32(x: f32) -> Self {
+        let a = x.to_bits() & 0x7fff_ffff;
+        let exponent = a >> 23;
+        let half = 0x0040_0000 + u32::from(exponent == 0);
+        let up = u32::from(exponent != 0xff && (a & 0x007f_ffff) >= half);
+        E8m0fnu((exponent + up) as u8)
     }
 }

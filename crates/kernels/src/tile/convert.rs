@@ -11,8 +11,8 @@ use super::data::copy_on;
 use super::map::{map1, Op1};
 use super::TileFn;
 use crate::isa::Isa;
-use crate::math::complex::{C128, C64};
-use crate::math::fp8::{E4m3fn, E4m3fnuz, E5m2, E5m2fnuz};
+use crate::math::complex::{Complex, C128, C64};
+use crate::math::fp8::{E4m3fn, E4m3fnuz, E5m2, E5m2fnuz, E8m0fnu};
 use crate::math::half::{Bf16, F16};
 
 /// A bool as stored: any non-zero byte is true.
@@ -106,7 +106,34 @@ macro_rules! reduced {
         }
     )*};
 }
-reduced!(Bf16, F16, E4m3fn, E5m2, E4m3fnuz, E5m2fnuz);
+reduced!(Bf16, F16, E4m3fn, E5m2, E4m3fnuz, E5m2fnuz, E8m0fnu);
+
+/// A pair of f16 as stored.
+type C32 = Complex<F16>;
+impl Cast<C64> for C32 {
+    #[inline(always)]
+    fn cast(self) -> C64 {
+        C64 { re: self.re.to_f32(), im: self.im.to_f32() }
+    }
+}
+impl Cast<C32> for C64 {
+    #[inline(always)]
+    fn cast(self) -> C32 {
+        C32 { re: F16::from_f32(self.re), im: F16::from_f32(self.im) }
+    }
+}
+impl Cast<f32> for C32 {
+    #[inline(always)]
+    fn cast(self) -> f32 {
+        self.re.to_f32()
+    }
+}
+impl Cast<C32> for f32 {
+    #[inline(always)]
+    fn cast(self) -> C32 {
+        C32 { re: F16::from_f32(self), im: F16::from_f32(0.0) }
+    }
+}
 
 macro_rules! complex {
     ($($c:ident: $part:ty;)*) => {$(
@@ -160,6 +187,7 @@ macro_rules! match_from {
     ($isa:ident, $from:ident, $to:ident; $($d:ident $t:ty),*) => {
         match $from {
             $(DType::$d => number::<$t>($isa, $to),)*
+            DType::C32 => from_narrow($isa, $to),
             DType::C64 => from_complex::<C64>($isa, $to),
             DType::C128 => from_complex::<C128>($isa, $to),
             DType::BF16 => from_reduced::<Bf16>($isa, $to),
@@ -168,6 +196,7 @@ macro_rules! match_from {
             DType::F8E5M2 => from_reduced::<E5m2>($isa, $to),
             DType::F8E4M3FNUZ => from_reduced::<E4m3fnuz>($isa, $to),
             DType::F8E5M2FNUZ => from_reduced::<E5m2fnuz>($isa, $to),
+            DType::F8E8M0FNU => from_reduced::<E8m0fnu>($isa, $to),
         }
     };
 }
@@ -189,6 +218,9 @@ fn direct(isa: Isa, from: DType, to: DType) -> Option<TileFn> {
         (DType::F32, DType::F8E5M2) => Some(map1::<Convert<E5m2>, f32>(isa)),
         (DType::F32, DType::F8E4M3FNUZ) => Some(map1::<Convert<E4m3fnuz>, f32>(isa)),
         (DType::F32, DType::F8E5M2FNUZ) => Some(map1::<Convert<E5m2fnuz>, f32>(isa)),
+        (DType::F32, DType::F8E8M0FNU) => Some(map1::<Convert<E8m0fnu>, f32>(isa)),
+        (DType::F32, DType::C32) => Some(map1::<Convert<C32>, f32>(isa)),
+        (DType::C64, DType::C32) => Some(map1::<Convert<C32>, C64>(isa)),
         (DType::F32, DType::C64) => Some(map1::<Convert<C64>, f32>(isa)),
         (DType::F32, DType::C128) => Some(map1::<Convert<C128>, f32>(isa)),
         (DType::F64, DType::C64) => Some(map1::<Convert<C64>, f64>(isa)),
@@ -250,10 +282,23 @@ fn from_reduced<T: Copy + Cast<f32>>(isa: Isa, to: DType) -> Option<TileFn> {
     (to == DType::F32).then(|| map1::<Convert<f32>, T>(isa))
 }
 
+fn from_narrow(isa: Isa, to: DType) -> Option<TileFn> {
+    match to {
+        DType::F32 => Some(map1::<Convert<f32>, C32>(isa)),
+        DType::C64 => Some(map1::<Convert<C64>, C32>(isa)),
+        _ => None,
+    }
+}
+
 /// The type that a pair without a loop of its own goes through.
 const fn middle(from: DType, to: DType) -> DType {
     if from.is_reduced_float() || to.is_reduced_float() {
         return DType::F32;
+    }
+    if matches!(from, DType::C32) || matches!(to, DType::C32) {
+        // Truth is in both parts.
+        let both = from.is_complex() && (to.is_complex() || matches!(to, DType::Bool));
+        return if both { DType::C64 } else { DType::F32 };
     }
     match (from.class(), to.class()) {
         (Class::Complex, _) => from.real(),
@@ -294,7 +339,7 @@ unsafe fn two_step<const ISA: u8, const FROM: u8, const TO: u8>(
 /// Every element type, for the matches that turn a pair into constants.
 macro_rules! all_types {
     ($go:ident, $($args:tt)*) => {
-        $go!($($args)*; Bool U8 I8 U16 I16 U32 I32 U64 I64 F8E4M3FN F8E5M2 F8E4M3FNUZ F8E5M2FNUZ F16 BF16 F32 F64 C64 C128)
+        $go!($($args)*; Bool U8 I8 U16 I16 U32 I32 U64 I64 F8E4M3FN F8E5M2 F8E4M3FNUZ F8E5M2FNUZ F8E8M0FNU F16 BF16 F32 F64 C32 C64 C128)
     };
 }
 

@@ -27,7 +27,6 @@ pub(crate) const ROWS: &[Row] = &[
     Row::new("aten::baddbmm.dtype", |cx| baddbmm(cx, 4)).unit(&["beta", "alpha"]),
     Row::new("aten::addbmm", addbmm).unit(&["beta", "alpha"]),
     Row::new("aten::addr", addr).unit(&["beta", "alpha"]),
-    Row::new("aten::_scaled_mm", scaled_mm),
 ];
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -37,7 +36,7 @@ enum Activation {
     Gelu,
 }
 
-fn contract(lhs: &[i64], rhs: &[i64]) -> DotDims {
+pub(super) fn contract(lhs: &[i64], rhs: &[i64]) -> DotDims {
     DotDims { lhs_contract: Dims::from_slice(lhs), rhs_contract: Dims::from_slice(rhs), ..DotDims::default() }
 }
 
@@ -100,10 +99,12 @@ fn torch_names(dtype: DType) -> [&'static str; 2] {
         DType::F8E5M2 => ["c10::Float8_e5m2", "Float8_e5m2"],
         DType::F8E4M3FNUZ => ["c10::Float8_e4m3fnuz", "Float8_e4m3fnuz"],
         DType::F8E5M2FNUZ => ["c10::Float8_e5m2fnuz", "Float8_e5m2fnuz"],
+        DType::F8E8M0FNU => ["c10::Float8_e8m0fnu", "Float8_e8m0fnu"],
         DType::F16 => ["c10::Half", "Half"],
         DType::BF16 => ["c10::BFloat16", "BFloat16"],
         DType::F32 => ["float", "Float"],
         DType::F64 => ["double", "Double"],
+        DType::C32 => ["c10::complex<c10::Half>", "ComplexHalf"],
         DType::C64 => ["c10::complex<float>", "ComplexFloat"],
         DType::C128 => ["c10::complex<double>", "ComplexDouble"],
     }
@@ -244,38 +245,6 @@ fn addr(cx: &mut Ctx) -> Result<Outcome, LowerError> {
             _ => outer + scaled(base, beta),
         };
         sum.broadcast(&out.dims).cast(out.dtype).value()
-    })?;
-    Ok(r.into())
-}
-
-/// Product of scaled 8-bit floats; scales are single numbers or one per row of `self` and column of `mat2`.
-fn scaled_mm(cx: &mut Ctx) -> Result<Outcome, LowerError> {
-    let [x, y, sx, sy] = [cx.tensor(0)?, cx.tensor(1)?, cx.tensor(2)?, cx.tensor(3)?];
-    let (bias, scale_result) = (cx.opt_tensor(4), cx.opt_tensor(5));
-    let out = cx.out(0)?;
-    let fits = |s: &Tensor, sizes: [i64; 2]| {
-        s.ty.dtype == DType::F32 && (s.ty.numel() == 1 || s.ty.dims.as_slice() == sizes)
-    };
-    if !fits(&sx, [out.dims[0], 1]) || !fits(&sy, [1, out.dims[1]]) {
-        return Err(LowerError::unsupported(
-            "aten::_scaled_mm: only one scale, or one per row and column, is supported",
-        ));
-    }
-    let r = cx.math(|m| {
-        let number = |e: Expr<'_>| {
-            let e = if e.ty().numel() == 1 { e.reshape(&[1, 1]) } else { e };
-            e.value()
-        };
-        let [x, y] = m.exprs([x.value, y.value]).map(|e| e.cast(DType::F32));
-        let [sx, sy] = m.exprs([sx.value, sy.value]).map(|e| m.expr(number(e)));
-        let mut r = x.dot(y, contract(&[1], &[0]), DType::F32) * sx * sy;
-        if let Some(bias) = bias {
-            r = r + m.expr(bias.value).cast(DType::F32);
-        }
-        if let Some(scale) = scale_result {
-            r = r * m.expr(number(m.expr(scale.value)));
-        }
-        r.cast(out.dtype).value()
     })?;
     Ok(r.into())
 }

@@ -74,7 +74,11 @@ pub(crate) fn scalar_bytes(value: Scalar, dtype: DType) -> [u8; 16] {
                 Scalar::Complex(re, im) => (re, im),
                 other => (other.to_f64(), 0.0),
             };
-            if dtype == DType::C64 {
+            if dtype == DType::C32 {
+                for (part, at) in [(re, 0), (im, 2)] {
+                    out[at..at + 2].copy_from_slice(&scalar_bytes(Scalar::Float(part), DType::F16)[..2]);
+                }
+            } else if dtype == DType::C64 {
                 put(&(re as f32).to_ne_bytes());
                 out[4..8].copy_from_slice(&(im as f32).to_ne_bytes());
             } else {

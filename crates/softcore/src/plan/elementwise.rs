@@ -6,7 +6,7 @@ use tnrs_kernels::tile::{Act, Fused};
 use tnrs_types::{Dims, Scalar, UnaryKind};
 
 use super::node::{Kind, Node, NodeId};
-use super::{Planner, Res};
+use super::{Planner, Res, NONE};
 use crate::view::View;
 
 /// Primitives in one region; beyond, an operand is put in memory first. Keeps registers within the first-level cache.
@@ -14,6 +14,10 @@ const MAX_WEIGHT: u32 = 40;
 
 impl Planner<'_> {
     pub(super) fn elementwise(&mut self, instr: &Instr) -> Res<()> {
+        if self.of[instr.results[0].index()] != NONE {
+            // The operand's step computes it as well.
+            return Ok(());
+        }
         let real = !self.func.ty(instr.operands[0]).dtype.is_complex();
         let kind = match &instr.op {
             // Of a real number these are the number itself.

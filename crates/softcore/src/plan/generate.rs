@@ -1,6 +1,6 @@
 //! Tile programs from nodes: instructions and registers.
 //!
-//! Values of reduced floats have two forms: `raw` (as in memory) and `wide` (f32). Arithmetic reads and gives the wide
+//! Values of narrow types have two forms: `raw` (as in memory) and `wide` (their opmath). Arithmetic reads and gives the wide
 //! form; a result that the type cannot hold exactly is rounded to raw before anybody reads it. A value that is one
 //! element along the row is computed once a row, in a small register.
 
@@ -102,7 +102,7 @@ impl<'a, 'f> Generator<'a, 'f> {
         }
         let sink = match self.r.sink {
             Some(n) => {
-                let wide = self.node(n).dtype.is_reduced_float();
+                let wide = self.node(n).dtype.is_narrow();
                 self.get(n, wide, false)?.slot
             }
             None => 0,
@@ -234,7 +234,8 @@ impl<'a, 'f> Generator<'a, 'f> {
                 if other.is_none() && !wide {
                     source
                 } else {
-                    let (from, to) = if wide { (dtype, DType::F32) } else { (DType::F32, dtype) };
+                    let math = dtype.opmath();
+                    let (from, to) = if wide { (dtype, math) } else { (math, dtype) };
                     let f = self.convert(from, to)?;
                     let p = self.fresh(source.scalar, to.size());
                     self.call(f, p, &[source.slot]);
@@ -243,7 +244,7 @@ impl<'a, 'f> Generator<'a, 'f> {
             }
         };
         if place.scalar && !keep {
-            let size = if wide { 4 } else { dtype.size() };
+            let size = if wide { dtype.opmath().size() } else { dtype.size() };
             // Filled once a row, so no instruction of the body may have the register at any time.
             let slot = self.new_register(true, size, PINNED);
             self.row.push(Inst::Call { f: tile::splat(size), dst: slot, src: [place.slot, 0, 0] });
@@ -307,7 +308,7 @@ impl<'a, 'f> Generator<'a, 'f> {
         let direct =
             output.filter(|&k| self.entries[k].access == Access::Direct && (last || !self.endangers(k)));
         let target = direct.map(|k| Place { slot: k as Slot, scalar: false });
-        let reduced = node.dtype.is_reduced_float();
+        let reduced = node.dtype.is_narrow();
         match &node.kind {
             Kind::Bitcast => {
                 let a = self.get(node.args[0], false, true)?;
@@ -316,7 +317,7 @@ impl<'a, 'f> Generator<'a, 'f> {
                 self.used(node.args[0]);
             }
             Kind::Convert if self.same_form(node) => {
-                // f32 from a reduced float is its wide form; a reduced float from another goes through f32.
+                // The opmath of a narrow type is its wide form; a narrow type from another goes through that.
                 let wide = self.node(node.args[0]).dtype != node.dtype;
                 let a = self.get(node.args[0], wide, true)?;
                 self.retain(a);
@@ -325,7 +326,7 @@ impl<'a, 'f> Generator<'a, 'f> {
             }
             Kind::Convert => {
                 let from = self.node(node.args[0]).dtype;
-                let via = from.is_reduced_float();
+                let via = from.is_narrow();
                 let a = self.get(node.args[0], via, true)?;
                 let f = self.convert(from.opmath(), node.dtype)?;
                 let dst = self.result(node.args.as_slice(), a.scalar, target, node.dtype.size());
@@ -336,7 +337,7 @@ impl<'a, 'f> Generator<'a, 'f> {
                 let [c, a, b] = [node.args[0], node.args[1], node.args[2]];
                 let wide = self.state(a).raw.is_none() && self.state(a).wide.is_some()
                     || self.state(b).raw.is_none() && self.state(b).wide.is_some();
-                let size = if wide { 4 } else { node.dtype.size() };
+                let size = if wide { node.dtype.opmath().size() } else { node.dtype.size() };
                 let places = [self.get(c, false, true)?, self.get(a, wide, true)?, self.get(b, wide, true)?];
                 let dst =
                     self.apply(node, places, tile::select(size), size, target.filter(|_| !wide), wide)?;
@@ -367,7 +368,7 @@ impl<'a, 'f> Generator<'a, 'f> {
         let state = *self.state(n);
         if let (None, Some(wide)) = (state.raw, state.wide) {
             if output.is_some() || !exact(node) {
-                let f = self.convert(DType::F32, node.dtype)?;
+                let f = self.convert(node.dtype.opmath(), node.dtype)?;
                 let dst = match target.filter(|_| !wide.scalar) {
                     Some(t) => t,
                     None => self.fresh(wide.scalar, node.dtype.size()),
@@ -406,7 +407,7 @@ impl<'a, 'f> Generator<'a, 'f> {
     /// A conversion that changes no bits of the form that arithmetic uses.
     fn same_form(&self, node: &Node) -> bool {
         let from = self.node(node.args[0]).dtype;
-        from == node.dtype || (from.is_reduced_float() && node.dtype == DType::F32)
+        from == node.dtype || (from.is_narrow() && node.dtype == from.opmath())
     }
 
     /// Where a result goes, after its operands have been read for the last time.
@@ -451,7 +452,7 @@ impl<'a, 'f> Generator<'a, 'f> {
         if !scalar {
             for (i, place) in places[..count].iter_mut().enumerate() {
                 if place.scalar {
-                    let reduced = self.node(node.args[i]).dtype.is_reduced_float();
+                    let reduced = self.node(node.args[i]).dtype.is_narrow();
                     *place = self.get(node.args[i], wide && reduced, false)?;
                 }
             }
@@ -464,7 +465,7 @@ impl<'a, 'f> Generator<'a, 'f> {
     fn arithmetic(&mut self, node: &Node, target: Option<Place>) -> Res<Place> {
         let t = self.node(*node.args.last().expect("arithmetic has operands")).dtype;
         let math = t.opmath();
-        let wide = t.is_reduced_float();
+        let wide = t.is_narrow();
         let size = node.dtype.opmath().size();
         if let Kind::Binary(_) | Kind::Compare(_) = node.kind {
             let a = self.get(node.args[0], wide, true)?;
@@ -494,7 +495,7 @@ impl<'a, 'f> Generator<'a, 'f> {
         let f = f.ok_or_else(|| self.missing(&format!("{:?}", node.kind), &[t]))?;
         let mut places = [Place { slot: 0, scalar: true }; 3];
         for (i, &a) in node.args.iter().enumerate() {
-            let reduced = self.node(a).dtype.is_reduced_float();
+            let reduced = self.node(a).dtype.is_narrow();
             places[i] = self.get(a, wide && reduced, true)?;
         }
         self.apply(node, places, f, size, target, wide)
@@ -506,7 +507,7 @@ impl<'a, 'f> Generator<'a, 'f> {
         let e = &self.entries[k];
         let src = k as Slot;
         let math = node.dtype.opmath();
-        let reduced = node.dtype.is_reduced_float();
+        let reduced = node.dtype.is_narrow();
         let scalar = e.access == Access::Scalar;
         let dst = match target {
             Some(t) if !reduced && !scalar => t.slot,

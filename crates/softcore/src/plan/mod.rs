@@ -11,14 +11,17 @@ mod attention;
 mod composite;
 mod consts;
 mod conv;
+mod custom;
 mod dot;
 mod elementwise;
+mod fft;
 mod fuse;
 mod generate;
 mod index;
 mod node;
 mod norm;
 mod optim;
+mod pack;
 mod reduce;
 mod rows;
 mod shape;
@@ -164,7 +167,9 @@ impl<'f> Planner<'f> {
             Op::Scatter { kind, dims } => self.scatter(instr, *kind, dims),
             Op::Convolution(attrs) => self.convolution(instr, attrs),
             Op::Sort { dim, descending } => self.sort(instr, *dim, *descending),
+            Op::Fft { kind, length } => self.fft(instr, *kind, length),
             Op::Composite(c) => self.composite(instr, c),
+            Op::CustomCall(c) => self.custom_call(instr, c),
         }
     }
 
@@ -353,6 +358,7 @@ impl<'f> Planner<'f> {
         let op = format!("{:?}", instr.op);
         let op = match &instr.op {
             Op::Composite(c) => format!("{c:?}"),
+            Op::CustomCall(c) => format!("custom_call.{}", c.name()),
             _ => op.split([' ', '(', '{']).next().unwrap_or_default().to_owned(),
         };
         let types: Vec<String> = instr

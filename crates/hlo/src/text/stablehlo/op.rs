@@ -3,10 +3,10 @@
 use tnrs_types::{CompareDir, DType, UnaryKind};
 
 use super::{constant, Name, Writer};
-use crate::names::{name_of, COMPARE};
+use crate::names::{name_of, COMPARE, FFT};
 use crate::text::attr::{attrs_of, Attr};
 use crate::text::print::scalar;
-use crate::{Composite, ConvAttrs, Op, TensorType};
+use crate::{Composite, ConvAttrs, CustomCall, Op, TensorType};
 
 fn array(dims: &[i64]) -> String {
     if dims.is_empty() {
@@ -115,7 +115,16 @@ impl Writer {
                 let body = Self::sort_body(x, *descending);
                 self.generic("stablehlo.sort", x, &attrs, &body, results);
             }
+            Op::Fft { kind, length } => plain(
+                "fft",
+                format!(
+                    "fft_length = {}, fft_type = #stablehlo<fft_type {}>",
+                    array(length),
+                    name_of(FFT, kind)
+                ),
+            ),
             Op::Composite(c) => self.composite(c, x, results),
+            Op::CustomCall(c) => self.custom_call(c, x, results),
         }
     }
 
@@ -170,6 +179,18 @@ impl Writer {
             }
             _ => self.generic(&format!("stablehlo.{name}"), &operands, "", "", &results),
         }
+    }
+
+    /// Attributes travel as a dictionary of the typed foreign-function interface.
+    fn custom_call(&mut self, c: &CustomCall, x: &[Name], results: &[Name]) {
+        let attrs: Vec<String> =
+            c.attrs().map(|(name, value)| format!("{name} = {}", attribute(&Attr::One(value)))).collect();
+        let attrs = format!(
+            "api_version = 4 : i32, backend_config = {{{}}}, call_target_name = \"tnrs.{}\"",
+            attrs.join(", "),
+            c.name()
+        );
+        self.generic("stablehlo.custom_call", x, &attrs, "", results);
     }
 
     fn composite(&mut self, c: &Composite, x: &[Name], results: &[Name]) {
