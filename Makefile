@@ -10,14 +10,15 @@ export VIRTUAL_ENV := $(abspath $(VENV))
 # Crates that are tested by cargo; the bridge is a Python module and is tested from Python.
 CRATES := --workspace --exclude tnrs-bridge
 
-.PHONY: demo test build lint rust-test loom python-test models models-quick xla-test bench bench-ops clean
+.PHONY: demo test build lint rust-test loom python-test xla-test upstream-test models models-quick coverage coverage-slice \
+	conformance conformance-slice bench bench-ops clean
 
 demo: build
 	$(PY) examples/train_gpt.py
 	$(PY) examples/digits_cnn.py
 	$(PY) examples/embed_sentences.py
 
-test: lint rust-test loom build xla-test python-test models-quick
+test: lint rust-test loom build xla-test python-test upstream-test models-quick conformance-slice coverage-slice
 
 $(VENV)/.installed: requirements.txt
 	test -x $(PY) || $(PYTHON) -m venv $(VENV)
@@ -32,6 +33,10 @@ $(VENV)/.installed-test: requirements-test.txt $(VENV)/.installed
 $(VENV)/.installed-models: requirements-models.txt requirements-models-nodeps.txt $(VENV)/.installed-test
 	$(PY) -m pip install --quiet -r requirements-models.txt
 	$(PY) -m pip install --quiet --no-deps -r requirements-models-nodeps.txt
+	touch $@
+
+$(VENV)/.installed-conformance: tests/conformance/requirements.txt $(VENV)/.installed
+	$(PY) -m pip install --quiet -r tests/conformance/requirements.txt
 	touch $@
 
 build: $(VENV)/.installed
@@ -62,6 +67,26 @@ models: $(VENV)/.installed-models build
 
 models-quick: $(VENV)/.installed-models build
 	$(PY) -m pytest -q tests/models -m "not slow"
+
+# PyTorch's device-generic tests, with its own means for backends outside its tree (docs/upstream-tests.md).
+upstream-test: $(VENV)/.installed-test build
+	$(PY) -m pytest -q tests/upstream
+
+# All of PyTorch's databases against the CPU; writes docs/coverage.md and docs/coverage.json.
+coverage: $(VENV)/.installed-test build
+	$(PY) -m tests.coverage --gaps target/coverage/gaps.md
+
+# A fixed part of them, which has to be what docs/coverage.json says.
+coverage-slice: $(VENV)/.installed-test build
+	$(PY) -m tests.coverage --slice
+
+# TorchCTS, a public conformance suite, without any fallback to the CPU; writes docs/conformance.md. Continues where it stopped.
+conformance: $(VENV)/.installed-conformance build
+	nice $(PY) tests/conformance/run.py
+
+# Its quickest tests.
+conformance-slice: $(VENV)/.installed-conformance build
+	$(PY) tests/conformance/run.py --fresh --level 1
 
 # Ours against PyTorch's CPU backend, interleaved in one process; prints ratios.
 bench: build

@@ -3,8 +3,8 @@
 use std::collections::VecDeque;
 
 use smallvec::SmallVec;
-use tnrs_hlo::Value;
-use tnrs_lowering::{Ctx, Outcome, Ret, Source};
+use tnrs_hlo::{TensorType, Value};
+use tnrs_lowering::{Ctx, OutTypes, Outcome, Ret, Source};
 use tnrs_softcore::{CompileSpec, ParamSpec, ResultSpec};
 use tnrs_types::{contiguous_strides, is_contiguous, DType, Dims};
 
@@ -149,6 +149,7 @@ impl<'a> Assembler<'a> {
             None => (have.dtype, contiguous_strides(&have.dims)),
         };
         let value = self.converted(value, dtype)?;
+        let strides = self.channels_last(&have).unwrap_or(strides);
         let contiguous = is_contiguous(&have.dims, &strides);
         let index = self.outs.len() as u16;
         self.outs.push(OutSpec { dtype, dims: have.dims, strides: (!contiguous).then(|| strides.clone()) });
@@ -187,6 +188,27 @@ impl<'a> Assembler<'a> {
         Ok(out)
     }
 
+    /// Strides of the order that a new result takes over by [`tnrs_lowering::Row::format`].
+    fn channels_last(&self, ty: &TensorType) -> Option<Dims> {
+        let format = self.op.row.format?;
+        let given = |i: &usize| {
+            self.args[*i]
+                .tensors()
+                .first()
+                .is_some_and(|t| t.sizes().len() == ty.rank() && is_channels_last(t.sizes(), t.strides()))
+        };
+        if !(format.holds)(ty.dtype, ty.rank()) || !format.args.iter().any(given) {
+            return None;
+        }
+        let mut strides = Dims::from_slice(&ty.dims);
+        let mut step = 1;
+        for d in innermost_first(ty.rank()) {
+            strides[d] = step;
+            step *= ty.dims[d].max(1);
+        }
+        Some(strides)
+    }
+
     /// The returns go to `self` or to the `out=` arguments, in order.
     fn write_returns(&mut self, rets: &[Ret]) -> Result<(), CallError> {
         let mut values = Vec::new();
@@ -211,10 +233,11 @@ impl<'a> Assembler<'a> {
         }
         for (nth, (&(value, bound), (arg, elem))) in values.iter().zip(targets).enumerate() {
             if self.op.variant == Variant::Out {
-                self.castable(value, nth, &self.args[arg].tensors()[elem])?;
+                let target = &self.args[arg].tensors()[elem];
+                self.castable(value, nth, target)?;
+                self.no_internal_overlap(target)?;
             }
             if let Some((dim, count)) = bound {
-                self.no_internal_overlap(&self.args[arg].tensors()[elem])?;
                 let list = self.args[arg].tag() == Tag::TensorList;
                 self.bounded(value, dim, count, Some((arg as u16, list.then_some(elem as u16))))?;
                 continue;
@@ -284,12 +307,15 @@ impl<'a> Assembler<'a> {
             _ => self.cx.b.ty(value).dtype,
         };
         match target.dtype() {
-            Some(want) if self.op.row.exact && want != have => Err(CallError::Runtime(format!(
-                "{}: expected an out tensor of type {}, but got {}",
-                self.op.schema.name,
-                have.torch_name(),
-                want.torch_name()
-            ))),
+            _ if self.op.row.out_types == OutTypes::Any => Ok(()),
+            Some(want) if self.op.row.out_types == OutTypes::Exact && want != have => {
+                Err(CallError::Runtime(format!(
+                    "{}: expected an out tensor of type {}, but got {}",
+                    self.op.schema.name,
+                    have.torch_name(),
+                    want.torch_name()
+                )))
+            }
             Some(want) if !have.casts_to(want) => Err(CallError::Runtime(format!(
                 "result type {} can't be cast to the desired output type {}",
                 have.torch_name(),
@@ -300,7 +326,7 @@ impl<'a> Assembler<'a> {
     }
 
     fn no_internal_overlap(&self, t: &RawTensor) -> Result<(), CallError> {
-        if t.sizes().iter().zip(t.strides()).any(|(&d, &s)| d > 1 && s == 0) {
+        if !t.sizes().contains(&0) && t.sizes().iter().zip(t.strides()).any(|(&d, &s)| d > 1 && s == 0) {
             return Err(CallError::Runtime(
                 "unsupported operation: more than one element of the written-to tensor refers to a single memory \
                  location. Please clone() the tensor before performing the operation."
@@ -331,6 +357,27 @@ impl<'a> Assembler<'a> {
             describe(self.args)
         ))
     }
+}
+
+/// Dims of a channels-last tensor from the innermost on: channels, space, batch.
+fn innermost_first(rank: usize) -> impl Iterator<Item = usize> {
+    std::iter::once(1).chain((2..rank).rev()).chain(std::iter::once(0))
+}
+
+/// PyTorch's test (`is_channels_last_strides_2d` and `_3d`), which decides for tensors that are contiguous in both
+/// orders.
+fn is_channels_last(sizes: &[i64], strides: &[i64]) -> bool {
+    if !matches!(sizes.len(), 4 | 5) || strides[1] == 0 {
+        return false;
+    }
+    let mut least = 0;
+    for d in innermost_first(sizes.len()) {
+        if sizes[d] == 0 || strides[d] < least || (d == 0 && least == strides[1]) {
+            return false;
+        }
+        least = strides[d] * sizes[d].max(1);
+    }
+    true
 }
 
 fn param_spec(source: Source, args: &[RawArg]) -> ParamSpec {

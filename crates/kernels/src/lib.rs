@@ -14,6 +14,7 @@ pub mod philox;
 pub mod pool;
 pub mod reduce;
 pub mod rows;
+pub mod sample;
 pub mod sort;
 pub mod tile;
 

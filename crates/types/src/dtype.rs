@@ -142,10 +142,12 @@ impl DType {
             DType::F8E5M2 => "Float8_e5m2",
             DType::F8E4M3FNUZ => "Float8_e4m3fnuz",
             DType::F8E5M2FNUZ => "Float8_e5m2fnuz",
+            DType::F8E8M0FNU => "Float8_e8m0fnu",
             DType::F16 => "Half",
             DType::BF16 => "BFloat16",
             DType::F32 => "Float",
             DType::F64 => "Double",
+            DType::C32 => "ComplexHalf",
             DType::C64 => "ComplexFloat",
             DType::C128 => "ComplexDouble",
         }

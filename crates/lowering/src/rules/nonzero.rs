@@ -1,7 +1,7 @@
 //! Elements chosen by what the data says: positions that are not zero, elements under a mask.
 
 use tnrs_hlo::{Composite, ScatterKind, TensorType, Value};
-use tnrs_types::{contiguous_strides, DType, Dims, Scalar};
+use tnrs_types::{contiguous_strides, DType, Scalar};
 
 use crate::expr::{Expr, Math};
 use crate::helpers::{broadcast_dims, Lowered};
