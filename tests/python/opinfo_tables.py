@@ -210,7 +210,6 @@ NOT_NATIVE = {
         "to_sparse",
     ),
     "other operators": (
-        "chalf",
         "frexp",
         "hash_tensor",
         "histogram",

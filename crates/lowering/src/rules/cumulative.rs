@@ -66,6 +66,23 @@ fn log_sum_of_two<'m>(a: Expr<'m>, b: Expr<'m>) -> Expr<'m> {
     none.select(top, top + (low - top).exp().log1p())
 }
 
+/// Most complex elements that are added in order. Which multiple of 2π an imaginary part holds depends on the order;
+/// longer sums keep to no order.
+const IN_ORDER: i64 = 64;
+
+fn log_sums_in_order(x: Expr<'_>, dim: usize) -> Expr<'_> {
+    let size = x.dims()[dim];
+    if size == 0 {
+        return x;
+    }
+    let mut sums = vec![x.steps(dim, 0, 1, 1)];
+    for i in 1..size {
+        let so_far = sums[i as usize - 1];
+        sums.push(log_sum_of_two(so_far, x.steps(dim, i, i + 1, 1)));
+    }
+    x.math().concatenate(&sums, dim as i64)
+}
+
 /// ln Σ eˣ of all elements so far, by doubling: after step k each element covers the 2ᵏ before it. Unlike a cumulative
 /// sum of exponentials relative to the overall maximum, this keeps small leading elements.
 fn log_sum(cx: &mut Ctx) -> Lowered {
@@ -80,6 +97,10 @@ fn log_sum(cx: &mut Ctx) -> Lowered {
         return Ok(cx.cast(v, x.ty.dtype)?.into());
     }
     let d = dim(cx.int(1)?, sizes.len())? as usize;
+    if compute.is_complex() && sizes[d] <= IN_ORDER {
+        let r = cx.math(|m| log_sums_in_order(m.expr(v), d).value())?;
+        return Ok(cx.cast(r, x.ty.dtype)?.into());
+    }
     let none = cx.number(Scalar::Float(f64::NEG_INFINITY), compute)?;
     let zeros: Dims = smallvec::smallvec![0; sizes.len()];
     let mut shift = 1;

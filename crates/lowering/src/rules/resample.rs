@@ -95,6 +95,35 @@ fn apply<'m>(x: Expr<'m>, dim: usize, taps: &[Tap]) -> Expr<'m> {
     sum
 }
 
+/// Applies taps to bytes along a dim as PyTorch's CPU backend does: with integer weights of as many bits as 16 hold.
+fn apply_to_bytes<'m>(x: Expr<'m>, dim: usize, taps: &[Tap]) -> Expr<'m> {
+    let m = x.math();
+    let mut weights: Vec<Vec<f64>> =
+        taps.iter().map(|t| t.weight.clone().unwrap_or_else(|| vec![1.0; t.at.len()])).collect();
+    // Positions beyond the edge are the edge, whose weights are one weight.
+    for k in 1..taps.len() {
+        for i in 0..taps[k].at.len() {
+            if let Some(first) = (0..k).find(|&j| taps[j].at[i] == taps[k].at[i]) {
+                weights[first][i] += weights[k][i];
+                weights[k][i] = 0.0;
+            }
+        }
+    }
+    let most = weights.iter().flatten().fold(0.0f64, |a, &w| a.max(w));
+    let bits = (0..22).find(|&p| (0.5 + most * f64::from(1 << (p + 1))) as i64 >= 1 << 15).unwrap_or(22);
+    let wide = x.cast(DType::I32);
+    let mut sum = None;
+    for (t, w) in taps.iter().zip(&weights) {
+        let rows = wide.take_rows(dim, m.ints(&t.at));
+        let w: Vec<f64> = w.iter().map(|w| (w * f64::from(1 << bits)).round()).collect();
+        let part = rows * m.floats_along(DType::F64, &w, dim, &rows.dims()).cast(DType::I32);
+        sum = Some(sum.map_or(part, |s: Expr<'m>| s + part));
+    }
+    let Some(sum) = sum else { return x };
+    let half = if bits > 0 { 1 << (bits - 1) } else { 0 };
+    (sum + sum.int(half)).shr(sum.int(i64::from(bits))).max(0.0).min(255.0).cast(DType::U8)
+}
+
 /// The adjoint of [`apply`] for an operand of `size` along the dim.
 fn adjoint<'m>(dy: Expr<'m>, dim: usize, size: i64, taps: &[Tap]) -> Expr<'m> {
     let m = dy.math();
@@ -285,7 +314,9 @@ fn resize_taps(
             let (n, o) = (input[dim], output[dim]);
             let scale = cx.float(scales + k).ok();
             let same = n == o && (scale.is_none() || align_corners || scale == Some(1.0));
-            let t = taps(mode, n, o, align_corners, scale, dtype == DType::F64);
+            // Weights of bytes become integers, from f64.
+            let exact = dtype == DType::F64 || (dtype == DType::U8 && spatial == 2);
+            let t = taps(mode, n, o, align_corners, scale, exact);
             (!same).then_some((dim, t))
         })
         .collect()
@@ -296,6 +327,14 @@ fn up(cx: &mut Ctx, spatial: usize, align: Option<usize>, mode: Mode) -> Lowered
     let scales = align.map_or(2, |a| a + 1);
     let acc = compute_type(mode, out.dtype)?;
     let taps = resize_taps(cx, &x.ty.dims, &out.dims, spatial, scales, align, mode, out.dtype);
+    if out.dtype == DType::U8 && spatial == 2 && !matches!(mode, Mode::Nearest | Mode::NearestExact) {
+        let v = cx.math(|m| {
+            // PyTorch weighs rows before columns, and what is between them is bytes.
+            let y = taps.iter().rev().fold(m.expr(x.value), |x, (dim, t)| apply_to_bytes(x, *dim, t));
+            y.value()
+        })?;
+        return Ok(v.into());
+    }
     let v = cx.math(|m| {
         let x = m.expr(x.value).cast(acc);
         let y = taps.iter().fold(x, |x, (dim, t)| apply(x, *dim, t));
