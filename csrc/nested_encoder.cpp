@@ -76,17 +76,6 @@ at::Tensor padded(const Packed& p, double padding, at::IntArrayRef size) {
   return out;
 }
 
-at::Tensor to_padded_tensor(const at::Tensor& nested, double padding, at::OptionalIntArrayRef size) {
-  const Packed p(nested);
-  const std::vector<int64_t> least{p.batch(), p.longest, p.width()};
-  const at::IntArrayRef wanted = size.has_value() ? *size : at::IntArrayRef(least);
-  TORCH_CHECK(wanted.size() == 3, "Length of output_size does not match NestedTensor dims. Broadcasting is not supported.");
-  for (size_t d = 0; d < 3; d++) {
-    TORCH_CHECK(wanted[d] >= least[d], "Value in output_size is less than NestedTensor padded size. Truncation is not supported.");
-  }
-  return padded(p, padding, wanted);
-}
-
 at::Tensor nested_encoder_layer(const at::Tensor& src, int64_t embed_dim, int64_t heads, const at::Tensor& qkv_weight,
     const at::Tensor& qkv_bias, const at::Tensor& proj_weight, const at::Tensor& proj_bias, bool use_gelu,
     bool norm_first, double eps, const at::Tensor& norm_weight_1, const at::Tensor& norm_bias_1,
@@ -110,7 +99,6 @@ void register_nested_encoder(torch::Library& m) {
   m.impl("_nested_tensor_from_mask_left_aligned", left_aligned);
   auto& nested =
       *new torch::Library(torch::Library::IMPL, "aten", c10::DispatchKey::NestedTensorPrivateUse1, __FILE__, __LINE__);
-  nested.impl("to_padded_tensor", to_padded_tensor);
   nested.impl("_transformer_encoder_layer_fwd", nested_encoder_layer);
 }
 
