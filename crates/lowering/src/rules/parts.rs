@@ -69,7 +69,7 @@ fn complex(cx: &mut Ctx) -> Lowered {
             im.hlo_name()
         )));
     }
-    Ok(apply(cx, [0, 1], Domain::Promoted, |[re, im]| re.complex(im))?.into())
+    Ok(apply(cx, [0, 1], Domain::Exact, |[re, im]| re.complex(im))?.into())
 }
 
 /// |x|, which unsigned integers and bool already are.
