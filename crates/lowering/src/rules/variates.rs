@@ -4,15 +4,17 @@ use tnrs_hlo::{TensorType, Value};
 use tnrs_types::DType;
 
 use crate::helpers::{apply, Domain, Lowered};
+use crate::rules::random::only;
 use crate::{Ctx, LowerError, Row};
 
 /// Rows of this family.
 pub const ROWS: &[Row] = &[
+    // PyTorch lacks the meta kernels of some.
     Row::new("aten::poisson", |cx| {
         let v = draw(cx, "poisson", &[0])?;
-        cx.finish(v)
-    }),
-    // PyTorch has meta kernels only for the draws above.
+        rounded(cx, v)
+    })
+    .infer_by_rule(),
     Row::new("aten::binomial", |cx| {
         let v = draw(cx, "binomial", &[0, 1])?;
         rounded(cx, v)
@@ -20,6 +22,7 @@ pub const ROWS: &[Row] = &[
     .infer_by_rule(),
     Row::new("aten::_standard_gamma", standard_gamma).infer_by_rule(),
     Row::new("aten::_standard_gamma_grad", |cx| {
+        only(cx, cx.tensor(0)?.ty.dtype, DType::is_float)?;
         let v = apply(cx, [0, 1], Domain::Float, |[alpha, x]| {
             x.math().elementwise("standard_gamma_grad", &[], &[alpha, x])
         })?;
@@ -28,6 +31,7 @@ pub const ROWS: &[Row] = &[
     .infer_by_rule(),
     Row::new("aten::_sample_dirichlet", sample_dirichlet).infer_by_rule(),
     Row::new("aten::_dirichlet_grad", |cx| {
+        only(cx, cx.tensor(0)?.ty.dtype, DType::is_float)?;
         let v = apply(cx, [0, 1, 2], Domain::Float, |[x, alpha, total]| {
             x.math().elementwise("dirichlet_grad", &[], &[x, alpha, total])
         })?;
@@ -47,9 +51,16 @@ const WORDS: i64 = 1 << 14;
 
 /// Variates of the routine `name` with parameters from the arguments at `args`, in f64.
 fn draw(cx: &mut Ctx, name: &str, args: &[usize]) -> Result<Value, LowerError> {
-    let dtype = cx.tensor(0)?.ty.dtype;
-    if !dtype.is_float() {
-        return Err(LowerError::Runtime(format!("{} of a {} tensor", cx.op, dtype.hlo_name())));
+    for &i in args {
+        let dtype = cx.tensor(i)?.ty.dtype;
+        if name == "binomial" && !dtype.is_float() {
+            let what = ["count", "prob"][i];
+            return Err(LowerError::Value(format!(
+                "binomial only supports floating-point dtypes for {what}, got: {}",
+                dtype.torch_name()
+            )));
+        }
+        only(cx, dtype, DType::is_float)?;
     }
     let sizes = cx.broadcast_sizes(args)?;
     let mut operands = Vec::with_capacity(args.len() + 2);
