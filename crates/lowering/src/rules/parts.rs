@@ -69,7 +69,8 @@ fn complex(cx: &mut Ctx) -> Lowered {
             im.hlo_name()
         )));
     }
-    Ok(apply(cx, [0, 1], Domain::Promoted, |[re, im]| re.complex(im))?.into())
+    let v = apply(cx, [0, 1], Domain::Promoted, |[re, im]| re.complex(im))?;
+    Ok(cx.cast(v, re.complex())?.into())
 }
 
 /// |x|, which unsigned integers and bool already are.
