@@ -159,19 +159,6 @@ std::tuple<at::Tensor, at::Tensor> batch_norm_update_stats(const at::Tensor& inp
   return {mean.to(input.scalar_type()), var.to(input.scalar_type())};
 }
 
-// Tangent of the gradient of the gated linear unit a·σ(b).
-at::Tensor glu_backward_jvp(const at::Tensor& grad_x, const at::Tensor& grad_glu, const at::Tensor& x,
-    const at::Tensor& dgrad_glu, const at::Tensor& dx, int64_t dim) {
-  const auto parts = x.chunk(2, dim), tangents = dx.chunk(2, dim);
-  const at::Tensor gate = parts[1].sigmoid();
-  const at::Tensor slope = gate.mul(gate.neg().add(1));
-  const at::Tensor dslope = slope.mul(gate.mul(-2).add(1)).mul(tangents[1]);
-  const at::Tensor first = dgrad_glu.mul(gate).add(grad_glu.mul(slope).mul(tangents[1]));
-  const at::Tensor second = dgrad_glu.mul(parts[0]).add(grad_glu.mul(tangents[0])).mul(slope).add(
-      grad_glu.mul(parts[0]).mul(dslope));
-  return at::cat({first, second}, dim);
-}
-
 // PyTorch's default for devices raises another exception than its CPU kernel.
 at::Tensor narrowed(const at::Tensor& self, int64_t dim, int64_t start, int64_t length) {
   TORCH_CHECK(dim < self.dim(), "narrow_copy: dim ", dim, " of a tensor with ", self.dim(), " dims");
@@ -199,7 +186,6 @@ void register_composites(torch::Library& m) {
   m.impl("_ctc_loss.Tensor", ctc_loss);
   m.impl("_ctc_loss_backward.Tensor", ctc_loss_backward);
   m.impl("batch_norm_update_stats", batch_norm_update_stats);
-  m.impl("glu_backward_jvp", glu_backward_jvp);
 }
 
 } // namespace neuron

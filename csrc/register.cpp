@@ -16,7 +16,6 @@ extern "C" const char* nshim_register(void) {
     register_attention(m);
     register_composites(m);
     register_dynamic_ops(m);
-    register_nested_encoder(m);
     register_meta();
     register_rows(m);
     register_layouts(m);

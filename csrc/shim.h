@@ -70,8 +70,6 @@ void register_dynamic_ops(torch::Library& m);
 // Sparse, nested and quantized tensors.
 void register_layouts(torch::Library& dense);
 
-// ---- nested_encoder.cpp ----
-void register_nested_encoder(torch::Library& m);
 
 // ---- fallback.cpp ----
 // Runs an operator with CPU kernels on the device's own memory; counted, or refused. `reason`: why no rule took it.

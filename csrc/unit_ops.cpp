@@ -7,7 +7,6 @@
 #include "dynamic.cpp"
 #include "fallback.cpp"
 #include "meta.cpp"
-#include "nested_encoder.cpp"
 #include "register.cpp"
 #include "storage.cpp"
 #include "table.cpp"

@@ -69,8 +69,7 @@ fn complex(cx: &mut Ctx) -> Lowered {
             im.hlo_name()
         )));
     }
-    let v = apply(cx, [0, 1], Domain::Promoted, |[re, im]| re.complex(im))?;
-    Ok(cx.cast(v, re.complex())?.into())
+    Ok(apply(cx, [0, 1], Domain::Exact, |[re, im]| re.complex(im))?.into())
 }
 
 /// |x|, which unsigned integers and bool already are.
