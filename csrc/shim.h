@@ -66,12 +66,6 @@ void register_attention(torch::Library& m);
 void register_composites(torch::Library& m);
 void register_dynamic_ops(torch::Library& m);
 
-// ---- complex_half.cpp ----
-// Copies when one side is complex32; false when neither is.
-bool copies_complex_half(const at::Tensor& self, const at::Tensor& dst);
-// Runs an operator that has complex32 operands or results on complex64; false when there are none.
-bool runs_as_complex64(const c10::OperatorHandle& op, torch::jit::Stack* stack);
-
 // ---- layouts.cpp ----
 // Sparse, nested and quantized tensors.
 void register_layouts(torch::Library& dense);

@@ -2,7 +2,6 @@
 #include "attention.cpp"
 #include "boxed.cpp"
 #include "call.cpp"
-#include "complex_half.cpp"
 #include "composite.cpp"
 #include "copy.cpp"
 #include "dynamic.cpp"
