@@ -1,5 +1,5 @@
 # Two commands do everything on a fresh Debian or Ubuntu machine with Python 3.11+, Rust and g++:
-#   make demo    builds the extension, trains a GPT on the software NeuronCore, embeds real sentences
+#   make demo    builds the extension, trains a GPT and a digit reader on the software NeuronCore, embeds real sentences
 #   make test    everything a clean clone needs, then all tests
 PYTHON ?= python3
 VENV := .venv
@@ -10,13 +10,15 @@ export VIRTUAL_ENV := $(abspath $(VENV))
 # Crates that are tested by cargo; the bridge is a Python module and is tested from Python.
 CRATES := --workspace --exclude tnrs-bridge
 
-.PHONY: demo test build lint rust-test loom python-test xla-test bench clean
+.PHONY: demo test build lint rust-test loom python-test xla-test upstream-test models models-quick coverage coverage-slice \
+	conformance conformance-slice bench bench-ops clean
 
 demo: build
 	$(PY) examples/train_gpt.py
+	$(PY) examples/digits_cnn.py
 	$(PY) examples/embed_sentences.py
 
-test: lint rust-test loom build xla-test python-test
+test: lint rust-test loom build xla-test python-test upstream-test models-quick conformance-slice coverage-slice
 
 $(VENV)/.installed: requirements.txt
 	test -x $(PY) || $(PYTHON) -m venv $(VENV)
@@ -26,6 +28,15 @@ $(VENV)/.installed: requirements.txt
 
 $(VENV)/.installed-test: requirements-test.txt $(VENV)/.installed
 	$(PY) -m pip install --quiet -r requirements-test.txt
+	touch $@
+
+$(VENV)/.installed-models: requirements-models.txt requirements-models-nodeps.txt $(VENV)/.installed-test
+	$(PY) -m pip install --quiet -r requirements-models.txt
+	$(PY) -m pip install --quiet --no-deps -r requirements-models-nodeps.txt
+	touch $@
+
+$(VENV)/.installed-conformance: tests/conformance/requirements.txt $(VENV)/.installed
+	$(PY) -m pip install --quiet -r tests/conformance/requirements.txt
 	touch $@
 
 build: $(VENV)/.installed
@@ -50,10 +61,41 @@ xla-test: $(VENV)/.installed-test
 python-test: $(VENV)/.installed-test build
 	TORCH_NEURONX_FALLBACK=error $(PY) -m pytest -q tests/python
 
+# Real models against the CPU.
+models: $(VENV)/.installed-models build
+	$(PY) -m pytest -q tests/models
+
+models-quick: $(VENV)/.installed-models build
+	$(PY) -m pytest -q tests/models -m "not slow"
+
+# PyTorch's device-generic tests, with its own means for backends outside its tree (docs/upstream-tests.md).
+upstream-test: $(VENV)/.installed-test build
+	$(PY) -m pytest -q tests/upstream
+
+# All of PyTorch's databases against the CPU; writes docs/coverage.md and docs/coverage.json.
+coverage: $(VENV)/.installed-test build
+	$(PY) -m tests.coverage --gaps target/coverage/gaps.md
+
+# A fixed part of them, which has to be what docs/coverage.json says.
+coverage-slice: $(VENV)/.installed-test build
+	$(PY) -m tests.coverage --slice
+
+# TorchCTS, a public conformance suite, without any fallback to the CPU; writes docs/conformance.md. Continues where it stopped.
+conformance: $(VENV)/.installed-conformance build
+	nice $(PY) tests/conformance/run.py
+
+# Its quickest tests.
+conformance-slice: $(VENV)/.installed-conformance build
+	$(PY) tests/conformance/run.py --fresh --level 1
+
 # Ours against PyTorch's CPU backend, interleaved in one process; prints ratios.
 bench: build
 	taskset -c 0 $(PY) -m benches --threads 1
 	$(PY) -m benches
+
+# Every operator at 10^6 elements; the worst ratios to PyTorch CPU.
+bench-ops: build
+	taskset -c 0 $(PY) -m benches.ops --threads 1
 
 clean:
 	rm -rf target $(VENV)

@@ -1,13 +1,23 @@
 // Operators that are made of others here, because PyTorch has no decomposition for them.
 #include "shim.h"
 
+#include <ATen/TensorIterator.h>
+#include <ATen/native/UnaryOps.h>
+#include <ATen/ops/full.h>
+#include <ATen/OpMathType.h>
+#include <ATen/ops/_ctc_loss.h>
+#include <ATen/ops/_ctc_loss_backward.h>
+#include <ATen/ops/cat.h>
+#include <ATen/native/Resize.h>
 #include <ATen/ops/gelu.h>
+#include <ATen/ops/i0.h>
 #include <ATen/ops/layer_norm.h>
 #include <ATen/ops/linear.h>
 #include <ATen/ops/matmul.h>
 #include <ATen/ops/relu.h>
 #include <ATen/ops/scaled_dot_product_attention.h>
 #include <ATen/ops/softmax.h>
+#include <ATen/ops/var_mean.h>
 
 #include <cmath>
 #include <limits>
@@ -96,16 +106,100 @@ at::Tensor encoder_layer(const at::Tensor& src, int64_t embed_dim, int64_t heads
   return norm_2(x.add(feed_forward(x)));
 }
 
-// nn.TransformerEncoder asks whether padding is only at the end, to pack the batch into a nested tensor. There are no
-// nested tensors on the device, so it keeps the padding.
-bool never_packed(const at::Tensor&, const at::Tensor&) { return false; }
+// Positions 0 … length − 1 become the window's values.
+void kaiser_window(at::TensorIteratorBase& iter, int64_t length, double beta) {
+  const at::Tensor out = iter.tensor(0), x = iter.tensor(1);
+  const double half = (static_cast<double>(length) - 1) / 2;
+  const at::Tensor from_centre = x.sub(half).div(half);
+  const at::Tensor peak = at::i0(at::full({}, beta, x.options()));
+  out.copy_(at::i0(from_centre.mul(from_centre).neg().add(1).sqrt().mul(beta)).div(peak));
+}
+
+std::vector<int64_t> lengths_of(const at::Tensor& t) {
+  TORCH_CHECK(at::isIntegralType(t.scalar_type(), /*includeBool=*/false), "lengths must be integral");
+  const at::Tensor here = t.to(at::kCPU, at::kLong).contiguous();
+  return {here.data_ptr<int64_t>(), here.data_ptr<int64_t>() + here.numel()};
+}
+
+// Lengths are part of a program, so they are read back from wherever they are.
+std::tuple<at::Tensor, at::Tensor> ctc_loss(const at::Tensor& log_probs, const at::Tensor& targets,
+    const at::Tensor& input_lengths, const at::Tensor& target_lengths, int64_t blank, bool zero_infinity) {
+  return at::_ctc_loss(
+      log_probs, targets, lengths_of(input_lengths), lengths_of(target_lengths), blank, zero_infinity);
+}
+
+at::Tensor ctc_loss_backward(const at::Tensor& grad, const at::Tensor& log_probs, const at::Tensor& targets,
+    const at::Tensor& input_lengths, const at::Tensor& target_lengths, const at::Tensor& loss,
+    const at::Tensor& log_alpha, int64_t blank, bool zero_infinity) {
+  return at::_ctc_loss_backward(grad, log_probs, targets, lengths_of(input_lengths), lengths_of(target_lengths), loss,
+      log_alpha, blank, zero_infinity);
+}
+
+// The schema does not tell that the running statistics are written.
+std::tuple<at::Tensor, at::Tensor> batch_norm_update_stats(const at::Tensor& input, const OptionalTensor& running_mean,
+    const OptionalTensor& running_var, double momentum) {
+  TORCH_CHECK(input.dim() >= 2 && input.numel() > 0, "batch_norm_update_stats: expected data of at least 2 dimensions");
+  std::vector<int64_t> dims;
+  for (int64_t d = 0; d < input.dim(); d++) {
+    if (d != 1) {
+      dims.push_back(d);
+    }
+  }
+  const auto type = at::toOpMathType(input.scalar_type());
+  const at::Tensor data = input.to(type);
+  const auto [var, mean] = at::var_mean(data, dims, /*correction=*/at::Scalar(0), /*keepdim=*/false);
+  const double count = static_cast<double>(input.numel() / input.size(1));
+  if (running_mean.has_value() && running_mean->defined()) {
+    running_mean->copy_(running_mean->to(type).mul(1 - momentum).add(mean, momentum));
+  }
+  if (running_var.has_value() && running_var->defined()) {
+    const at::Tensor unbiased = var.mul(count / (count - 1));
+    running_var->copy_(running_var->to(type).mul(1 - momentum).add(unbiased, momentum));
+  }
+  return {mean.to(input.scalar_type()), var.to(input.scalar_type())};
+}
+
+// Tangent of the gradient of the gated linear unit a·σ(b).
+at::Tensor glu_backward_jvp(const at::Tensor& grad_x, const at::Tensor& grad_glu, const at::Tensor& x,
+    const at::Tensor& dgrad_glu, const at::Tensor& dx, int64_t dim) {
+  const auto parts = x.chunk(2, dim), tangents = dx.chunk(2, dim);
+  const at::Tensor gate = parts[1].sigmoid();
+  const at::Tensor slope = gate.mul(gate.neg().add(1));
+  const at::Tensor dslope = slope.mul(gate.mul(-2).add(1)).mul(tangents[1]);
+  const at::Tensor first = dgrad_glu.mul(gate).add(grad_glu.mul(slope).mul(tangents[1]));
+  const at::Tensor second = dgrad_glu.mul(parts[0]).add(grad_glu.mul(tangents[0])).mul(slope).add(
+      grad_glu.mul(parts[0]).mul(dslope));
+  return at::cat({first, second}, dim);
+}
+
+// PyTorch's default for devices raises another exception than its CPU kernel.
+at::Tensor narrowed(const at::Tensor& self, int64_t dim, int64_t start, int64_t length) {
+  TORCH_CHECK(dim < self.dim(), "narrow_copy: dim ", dim, " of a tensor with ", self.dim(), " dims");
+  return self.narrow(dim, start, length).clone(at::MemoryFormat::Contiguous);
+}
+
+at::Tensor& narrowed_out(const at::Tensor& self, int64_t dim, int64_t start, int64_t length, at::Tensor& out) {
+  TORCH_CHECK(out.scalar_type() == self.scalar_type(), "narrow_copy: out has type ", out.scalar_type(), " instead of ",
+      self.scalar_type());
+  const at::Tensor part = narrowed(self, dim, start, length);
+  if (at::native::resize_output_check(out, part.sizes())) {
+    neuron::resize(out, part.sizes(), std::nullopt);
+  }
+  return out.copy_(part);
+}
 
 } // namespace
 
 void register_composites(torch::Library& m) {
+  at::native::kaiser_window_stub.set_privateuse1_dispatch_ptr(&kaiser_window);
+  m.impl("narrow_copy", narrowed);
+  m.impl("narrow_copy.out", narrowed_out);
   m.impl("_native_multi_head_attention", multi_head_attention);
   m.impl("_transformer_encoder_layer_fwd", encoder_layer);
-  m.impl("_nested_tensor_from_mask_left_aligned", never_packed);
+  m.impl("_ctc_loss.Tensor", ctc_loss);
+  m.impl("_ctc_loss_backward.Tensor", ctc_loss_backward);
+  m.impl("batch_norm_update_stats", batch_norm_update_stats);
+  m.impl("glu_backward_jvp", glu_backward_jvp);
 }
 
 } // namespace neuron

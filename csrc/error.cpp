@@ -18,6 +18,8 @@ void raise() {
       TORCH_CHECK_TYPE(false, message);
     case NE_NOT_IMPLEMENTED:
       TORCH_CHECK_NOT_IMPLEMENTED(false, message);
+    case NE_LINALG:
+      TORCH_CHECK_LINALG(false, message);
     case NE_OOM:
       TORCH_CHECK_WITH(OutOfMemoryError, false, message);
     default:

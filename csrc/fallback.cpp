@@ -103,6 +103,10 @@ struct Call {
   }
 
   static void upload(const at::Tensor& dst, const at::Tensor& src) {
+    // Strides of a tensor without elements may be any, even ones that a copy refuses.
+    if (src.numel() == 0) {
+      return;
+    }
     NTensor d, s;
     describe(d, dst.unsafeGetTensorImpl());
     describe(s, src.unsafeGetTensorImpl());
@@ -212,6 +216,9 @@ void on_cpu(const c10::OperatorHandle& op, torch::jit::Stack* stack, const char*
 } // namespace
 
 void fallback(const c10::OperatorHandle& op, torch::jit::Stack* stack, const char* reason) {
+  if (runs_as_complex64(op, stack)) {
+    return;
+  }
   // An operator that PyTorch itself decomposes needs no CPU kernel: its parts have rules.
   if (op.hasKernelForDispatchKey(c10::DispatchKey::CompositeExplicitAutograd)) {
     op.callBoxedForDispatchKey(c10::DispatchKey::CompositeExplicitAutograd, *stack);

@@ -57,7 +57,8 @@ enum NCode {
   NC_UNSUPPORTED = 2,  // no native rule for these operands: fall back, or raise NotImplementedError
   NC_RETHROW = 3       // a shim callback stashed a C++ exception: rethrow it
 };
-enum NErrorKind { NE_RUNTIME = 0, NE_INDEX = 1, NE_VALUE = 2, NE_TYPE = 3, NE_NOT_IMPLEMENTED = 4, NE_OOM = 5 };
+enum NErrorKind { NE_RUNTIME = 0, NE_INDEX = 1, NE_VALUE = 2, NE_TYPE = 3, NE_NOT_IMPLEMENTED = 4, NE_OOM = 5,
+  NE_LINALG = 6 };
 const char* nrn_last_error(void);
 int nrn_last_error_kind(void);
 
@@ -91,11 +92,14 @@ int nrn_call(uint32_t op, void* frame, const NArg* args, uint32_t nargs, NRet* r
 typedef struct { uint8_t dtype; int32_t ndim; const int64_t* sizes; const int64_t* strides; } NMeta;
 // Runs the overload on meta tensors; fills one NMeta per tensor returned (lists flattened; undefined: ndim = -1).
 // `*count` = UINT32_MAX when PyTorch has no meta kernel for it. Valid until the next nshim_meta on this thread.
-int nshim_meta(void* frame, const NMeta** metas, uint32_t* count);
+// `functional`: prefers the overload without out= arguments.
+int nshim_meta(void* frame, int functional, const NMeta** metas, uint32_t* count);
 // A new device tensor; `strides` may be null (contiguous). Returns an owned TensorImpl* in out->impl.
 int nshim_empty(const int64_t* sizes, const int64_t* strides, int32_t ndim, uint8_t dtype, int8_t device, NTensor* out);
 // Drops a tensor made by nshim_empty that will not be returned.
 void nshim_drop(void* impl);
+// Makes a tensor made by nshim_empty smaller: the strides stay, and the storage ends where the elements do.
+int nshim_shrink(void* impl, const int64_t* sizes, int32_t ndim, NTensor* out);
 // Resizes an out= argument (with PyTorch's warning rules) and re-reads it. `elem` >= 0: element of a tensor list.
 int nshim_resize(void* frame, uint32_t arg, int32_t elem, const int64_t* sizes, int32_t ndim, NTensor* out);
 // Reserves `count` 128-bit Philox blocks of a generator (null: the device's default) → seed and offset before.

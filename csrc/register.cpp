@@ -15,8 +15,11 @@ extern "C" const char* nshim_register(void) {
     register_copy_ops(m);
     register_attention(m);
     register_composites(m);
+    register_dynamic_ops(m);
+    register_nested_encoder(m);
     register_meta();
     register_rows(m);
+    register_layouts(m);
     auto& rest = *new torch::Library(torch::Library::IMPL, "_", c10::DispatchKey::PrivateUse1, __FILE__, __LINE__);
     rest.fallback(torch::CppFunction::makeFromBoxedFunction<&fallback_without_rule>());
     register_autocast();

@@ -39,10 +39,11 @@ def register() -> None:
     extension = _load()
     torch.utils.rename_privateuse1_backend("neuron")
     extension.init()
-    from torch_neuronx import _exit, _patches, neuron
+    from torch_neuronx import _exit, _patches, _torchvision, neuron
 
     torch._register_device_module("neuron", neuron)
     torch.utils.generate_methods_for_privateuse1_backend(for_storage=True)
     torch.set_autocast_dtype("neuron", torch.bfloat16)
     _patches.install()
+    _torchvision.install()
     _exit.install()

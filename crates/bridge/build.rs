@@ -66,7 +66,7 @@ fn main() {
         .std("c++20")
         .opt_level(2)
         .debug(false)
-        .files(["unit_device.cpp", "unit_ops.cpp", "autocast.cpp"].map(|f| csrc.join(f)))
+        .files(["unit_device.cpp", "unit_ops.cpp", "unit_layouts.cpp", "autocast.cpp"].map(|f| csrc.join(f)))
         .flag(format!("-isystem{}", include.display()))
         .flag(format!("-isystem{}", include.join("torch/csrc/api/include").display()))
         .define("_GLIBCXX_USE_CXX11_ABI", Some(torch.cxx11_abi.as_str()))

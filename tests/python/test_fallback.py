@@ -3,20 +3,26 @@
 import pytest
 import torch
 
-# An operator whose result size depends on the data has no rule.
-OP = "torch.nonzero(torch.tensor([0., 1., 2.], device='neuron'))"
+# A user's operator that only the CPU computes.
+DEFINE = """
+import torch
+torch.library.define("test_fallback::positive", "(Tensor x) -> Tensor")
+torch.library.impl("test_fallback::positive", "CPU", lambda x: torch.nonzero(x > 0))
+"""
+NAME = "test_fallback::positive"
+OP = "torch.ops.test_fallback.positive(torch.tensor([0., 1., 2.], device='neuron'))"
 
 
 def test_warn_counts_and_warns_once(run_python):
-    code = f"""
-import warnings, torch
+    code = f"""{DEFINE}
+import warnings
 with warnings.catch_warnings(record=True) as seen:
     warnings.simplefilter("always")
     y = {OP}; y = {OP}
 assert y.is_neuron and y.tolist() == [[1], [2]], y
 ops = torch.neuron.fallback_ops()
-assert ops == {{"aten::nonzero": 2}}, ops
-assert len(seen) == 1 and "aten::nonzero" in str(seen[0].message) and "float32[3] on neuron:0" in str(seen[0].message), seen
+assert ops == {{"{NAME}": 2}}, ops
+assert len(seen) == 1 and "{NAME}" in str(seen[0].message) and "float32[3] on neuron:0" in str(seen[0].message), seen
 torch.neuron.reset_fallback_ops()
 assert torch.neuron.fallback_ops() == {{}}
 """
@@ -24,15 +30,18 @@ assert torch.neuron.fallback_ops() == {{}}
 
 
 def test_silent_counts(run_python):
-    code = f"import warnings, torch\nwarnings.simplefilter('error')\n{OP}\nprint(torch.neuron.fallback_ops())"
-    assert run_python(code, TORCH_NEURONX_FALLBACK="silent").stdout.strip() == "{'aten::nonzero': 1}"
+    code = f"{DEFINE}\nimport warnings\nwarnings.simplefilter('error')\n{OP}\nprint(torch.neuron.fallback_ops())"
+    assert run_python(code, TORCH_NEURONX_FALLBACK="silent").stdout.strip() == f"{{'{NAME}': 1}}"
 
 
 def test_error_names_operator_operands_and_remedy():
-    with pytest.raises(NotImplementedError) as e:
-        torch.nonzero(torch.ones(3, device="neuron"))
+    with torch.library._scoped_library("test_fallback", "FRAGMENT") as library:
+        library.define("refused(Tensor x) -> Tensor")
+        library.impl("refused", lambda x: x.clone(), "CPU")
+        with pytest.raises(NotImplementedError) as e:
+            torch.ops.test_fallback.refused(torch.ones(3, device="neuron"))
     text = str(e.value)
-    assert "aten::nonzero" in text and "float32[3] on neuron:0" in text and "TORCH_NEURONX_FALLBACK" in text
+    assert "test_fallback::refused" in text and "float32[3] on neuron:0" in text and "TORCH_NEURONX_FALLBACK" in text
     assert torch.neuron.fallback_ops() == {}
 
 
@@ -49,29 +58,48 @@ except NotImplementedError as e:
     assert "neither a rule for neuron devices nor a CPU kernel" in out and "aten::cudnn_grid_sampler" in out
 
 
+def test_a_result_without_elements_may_have_any_strides(run_python):
+    code = """
+import torch
+torch.library.define("test_fallback::none", "(Tensor x) -> Tensor")
+torch.library.impl("test_fallback::none", "CPU", lambda x: x.new_empty(0).as_strided((0, 3), (1, 0)))
+y = torch.ops.test_fallback.none(torch.ones(2, device="neuron"))
+assert y.is_neuron and y.shape == (0, 3) and y.stride() == (1, 0), y
+"""
+    run_python(code, TORCH_NEURONX_FALLBACK="silent")
+
+
 ALIASES = """
 import torch
 from torch.testing import assert_close
 x = torch.randn(5, 7, dtype=torch.float64, device="neuron")
 r = x.cpu()
 # A result, a result tuple and an out= argument that grows.
-assert_close(torch.linalg.det(x[:5, :5]).cpu(), torch.linalg.det(r[:5, :5]))
-q, t = torch.linalg.qr(x.t()); assert q.is_neuron
+def define(schema, function):
+    torch.library.define("test_fallback::" + schema, function[0])
+    torch.library.impl("test_fallback::" + schema, "CPU", function[1])
+define("det", ("(Tensor x) -> Tensor", torch.linalg.det))
+define("qr", ("(Tensor x) -> (Tensor, Tensor)", lambda x: tuple(torch.linalg.qr(x))))
+define("nonzero_out", ("(Tensor x, *, Tensor(a!) out) -> Tensor(a!)", lambda x, out: torch.nonzero(x, out=out)))
+define("draw", ("(Tensor x, *, Generator? generator=None) -> Tensor", lambda x, generator=None: torch.poisson(x, generator=generator)))
+ops = torch.ops.test_fallback
+assert_close(ops.det(x[:5, :5]).cpu(), torch.linalg.det(r[:5, :5]))
+q, t = ops.qr(x.t()); assert q.is_neuron
 assert_close((q @ t).cpu(), r.t())
 out = torch.empty(0, dtype=torch.int64, device="neuron")
-assert torch.nonzero(x > 0, out=out) is out and out.is_neuron
+assert ops.nonzero_out(x > 0, out=out) is out and out.is_neuron
 assert torch.equal(out.cpu(), torch.nonzero(r > 0))
 # Random numbers of a fallback follow the device's generator.
-p = torch.tensor([0.1, 0.2, 0.7], device="neuron")
-torch.manual_seed(3); a = torch._standard_gamma(p)
+p = torch.tensor([10.0, 20.0, 70.0], device="neuron")
+torch.manual_seed(3); a = ops.draw(p)
 state = torch.neuron.get_rng_state()
-b = torch._standard_gamma(p)
+b = ops.draw(p)
 torch.neuron.set_rng_state(state)
-assert torch.equal(torch._standard_gamma(p).cpu(), b.cpu()) and not torch.equal(a.cpu(), b.cpu())
+assert torch.equal(ops.draw(p).cpu(), b.cpu()) and not torch.equal(a.cpu(), b.cpu())
 # It waits for what the device still computes.
 y = torch.rand(512, 512, device="neuron")
 for _ in range(10): y = y @ y * 1e-2
-assert torch.equal(torch.nonzero(y * 0 + 1).cpu(), torch.nonzero(torch.ones(512, 512)))
+assert_close(ops.det(torch.eye(512, device="neuron") * (y > 0)).item(), 1.0)
 assert torch.neuron.fallback_ops()
 """
 

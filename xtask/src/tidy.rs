@@ -10,6 +10,7 @@ const RANKS: &[(&str, u32)] = &[
     ("hlo", 1),
     ("hal", 1),
     ("kernels", 1),
+    ("linalg", 1),
     ("lowering", 2),
     ("softcore", 2),
     ("nrt", 2),
@@ -21,10 +22,10 @@ const RANKS: &[(&str, u32)] = &[
 
 /// Edges that the ranks would allow and the design does not: a crate has never heard of these.
 const NEVER: &[(&str, &[&str])] = &[
-    ("lowering", &["hal", "kernels"]),
-    ("runtime", &["hlo", "kernels", "lowering", "softcore"]),
-    ("dispatch", &["kernels"]),
-    ("bridge", &["hlo", "kernels"]),
+    ("lowering", &["hal", "kernels", "linalg"]),
+    ("runtime", &["hlo", "kernels", "linalg", "lowering", "softcore"]),
+    ("dispatch", &["kernels", "linalg"]),
+    ("bridge", &["hlo", "kernels", "linalg"]),
 ];
 
 const MAX_LINES: usize = 800;

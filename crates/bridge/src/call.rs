@@ -35,7 +35,7 @@ struct NMeta {
 }
 
 extern "C" {
-    fn nshim_meta(frame: *mut c_void, metas: *mut *const NMeta, count: *mut u32) -> c_int;
+    fn nshim_meta(frame: *mut c_void, functional: c_int, metas: *mut *const NMeta, count: *mut u32) -> c_int;
     fn nshim_empty(
         sizes: *const i64,
         strides: *const i64,
@@ -45,6 +45,7 @@ extern "C" {
         out: *mut RawTensor,
     ) -> c_int;
     fn nshim_drop(handle: *mut c_void);
+    fn nshim_shrink(handle: *mut c_void, sizes: *const i64, ndim: i32, out: *mut RawTensor) -> c_int;
     fn nshim_resize(
         frame: *mut c_void,
         arg: u32,
@@ -84,10 +85,10 @@ fn slice<'a, T>(data: *const T, len: usize) -> &'a [T] {
 }
 
 impl Host for Shim {
-    fn meta(&mut self) -> Result<Option<Vec<Option<OutMeta>>>, CallError> {
+    fn meta(&mut self, functional: bool) -> Result<Option<Vec<Option<OutMeta>>>, CallError> {
         let (mut metas, mut count) = (std::ptr::null(), 0u32);
         // SAFETY: `frame` is the one that the shim passed to this call.
-        host_result(unsafe { nshim_meta(self.frame, &mut metas, &mut count) })?;
+        host_result(unsafe { nshim_meta(self.frame, c_int::from(functional), &mut metas, &mut count) })?;
         if count == u32::MAX {
             return Ok(None);
         }
@@ -131,6 +132,15 @@ impl Host for Shim {
     fn discard(&mut self, tensor: RawTensor) {
         // SAFETY: the handle came from `nshim_empty` and is dropped once.
         unsafe { nshim_drop(tensor.handle) }
+    }
+
+    fn shrink(&mut self, tensor: &RawTensor, dims: &[i64]) -> Result<RawTensor, CallError> {
+        let mut out = std::mem::MaybeUninit::uninit();
+        // SAFETY: the handle came from `nshim_empty` and is alive; on success the shim fills `out`.
+        unsafe {
+            host_result(nshim_shrink(tensor.handle, dims.as_ptr(), dims.len() as i32, out.as_mut_ptr()))?;
+            Ok(out.assume_init())
+        }
     }
 
     fn resize(&mut self, arg: usize, elem: Option<usize>, dims: &[i64]) -> Result<RawTensor, CallError> {

@@ -38,6 +38,8 @@ pub enum Kind {
     NotImplemented = 4,
     /// `torch.OutOfMemoryError`.
     OutOfMemory = 5,
+    /// `torch.linalg.LinAlgError`.
+    LinAlg = 6,
 }
 
 /// An error on its way to Python.
@@ -60,6 +62,7 @@ impl From<CallError> for Error {
         let (code, kind) = match &e {
             CallError::Runtime(_) => (Code::Error, Kind::Runtime),
             CallError::Index(_) => (Code::Error, Kind::Index),
+            CallError::LinAlg(_) => (Code::Error, Kind::LinAlg),
             CallError::Value(_) => (Code::Error, Kind::Value),
             CallError::Type(_) => (Code::Error, Kind::Type),
             CallError::OutOfMemory(_) => (Code::Error, Kind::OutOfMemory),
@@ -73,8 +76,9 @@ impl From<CallError> for Error {
 impl From<StreamFault> for Error {
     fn from(e: StreamFault) -> Self {
         let kind = match e.fault {
-            Fault::IndexOutOfRange { .. } => Kind::Index,
-            Fault::Device(_) => Kind::Runtime,
+            Fault::IndexOutOfRange { raises: tnrs_types::Raises::Index, .. } => Kind::Index,
+            Fault::Matrix(_) => Kind::LinAlg,
+            Fault::IndexOutOfRange { .. } | Fault::Data(_) | Fault::Device(_) => Kind::Runtime,
         };
         Error::new(kind, e.to_string())
     }

@@ -3,13 +3,13 @@
 use std::collections::VecDeque;
 
 use smallvec::SmallVec;
-use tnrs_hlo::Value;
-use tnrs_lowering::{Ctx, Outcome, Ret, Source};
+use tnrs_hlo::{TensorType, Value};
+use tnrs_lowering::{Ctx, OutTypes, Outcome, Ret, Source};
 use tnrs_softcore::{CompileSpec, ParamSpec, ResultSpec};
 use tnrs_types::{contiguous_strides, is_contiguous, DType, Dims};
 
 use crate::compile::describe;
-use crate::entry::{Bind, Entry, OutSpec, RetSpec};
+use crate::entry::{Bind, BoundedSpec, Entry, OutSpec, RetSpec};
 use crate::host::OutMeta;
 use crate::key::overlap_bit;
 use crate::ops::{OpState, Variant};
@@ -28,6 +28,8 @@ pub(crate) struct Assembler<'a> {
     result_binds: Vec<Bind>,
     outs: SmallVec<[OutSpec; 1]>,
     rets: SmallVec<[RetSpec; 2]>,
+    bounded: Vec<BoundedSpec>,
+    counts: Vec<(Value, u16)>,
     resizes: Vec<(u16, Option<u16>, Dims)>,
 }
 
@@ -50,6 +52,8 @@ impl<'a> Assembler<'a> {
             result_binds: Vec::new(),
             outs: SmallVec::new(),
             rets: SmallVec::new(),
+            bounded: Vec::new(),
+            counts: Vec::new(),
             resizes: Vec::new(),
         }
     }
@@ -63,7 +67,7 @@ impl<'a> Assembler<'a> {
         for &(arg, elem, value) in &outcome.writes {
             self.write(arg, elem, value)?;
         }
-        let Assembler { op, args, cx, values, specs, result_binds, outs, rets, resizes, .. } = self;
+        let Assembler { op, args, cx, values, specs, result_binds, outs, rets, bounded, resizes, .. } = self;
         let params: Vec<ParamSpec> = cx.sources.iter().map(|s| param_spec(*s, args)).collect();
         let binds = cx
             .sources
@@ -82,6 +86,7 @@ impl<'a> Assembler<'a> {
             binds,
             outs,
             rets,
+            bounded,
             resizes,
             philox_blocks: cx.philox_blocks,
             generator: args.iter().position(|a| a.tag() == Tag::Generator).map(|i| i as u16),
@@ -108,6 +113,10 @@ impl<'a> Assembler<'a> {
                 Ret::Tensor(v) => {
                     let meta = fresh.pop_front().flatten();
                     let index = self.output(*v, meta)?;
+                    self.rets.push(RetSpec::Output(index));
+                }
+                Ret::Bounded { value, dim, count } => {
+                    let index = self.bounded(*value, *dim, *count, None)?;
                     self.rets.push(RetSpec::Output(index));
                 }
                 Ret::Undefined => {
@@ -140,6 +149,7 @@ impl<'a> Assembler<'a> {
             None => (have.dtype, contiguous_strides(&have.dims)),
         };
         let value = self.converted(value, dtype)?;
+        let strides = self.channels_last(&have).unwrap_or(strides);
         let contiguous = is_contiguous(&have.dims, &strides);
         let index = self.outs.len() as u16;
         self.outs.push(OutSpec { dtype, dims: have.dims, strides: (!contiguous).then(|| strides.clone()) });
@@ -149,13 +159,64 @@ impl<'a> Assembler<'a> {
         Ok(index)
     }
 
+    /// Room for a bounded result, `dim` outermost so that what is used of it is the front of its memory.
+    fn bounded(
+        &mut self,
+        value: Value,
+        dim: usize,
+        count: Value,
+        target: Option<(u16, Option<u16>)>,
+    ) -> Result<u16, CallError> {
+        let ty = self.cx.b.ty(value).clone();
+        let mut order: Dims = ty.dims.clone();
+        let size = order.remove(dim);
+        order.insert(0, size);
+        let mut strides = contiguous_strides(&order);
+        let outer = strides.remove(0);
+        strides.insert(dim, outer);
+        let out = self.output(value, Some(OutMeta { ty, strides }))?;
+        let known = self.counts.iter().find(|(v, _)| *v == count).map(|c| c.1);
+        let count = match known {
+            Some(at) => at,
+            None => {
+                let at = self.output(count, None)?;
+                self.counts.push((count, at));
+                at
+            }
+        };
+        self.bounded.push(BoundedSpec { out, dim: dim as u16, count, target });
+        Ok(out)
+    }
+
+    /// Strides of the order that a new result takes over by [`tnrs_lowering::Row::format`].
+    fn channels_last(&self, ty: &TensorType) -> Option<Dims> {
+        let format = self.op.row.format?;
+        let given = |i: &usize| {
+            self.args[*i]
+                .tensors()
+                .first()
+                .is_some_and(|t| t.sizes().len() == ty.rank() && is_channels_last(t.sizes(), t.strides()))
+        };
+        if !(format.holds)(ty.dtype, ty.rank()) || !format.args.iter().any(given) {
+            return None;
+        }
+        let mut strides = Dims::from_slice(&ty.dims);
+        let mut step = 1;
+        for d in innermost_first(ty.rank()) {
+            strides[d] = step;
+            step *= ty.dims[d].max(1);
+        }
+        Some(strides)
+    }
+
     /// The returns go to `self` or to the `out=` arguments, in order.
     fn write_returns(&mut self, rets: &[Ret]) -> Result<(), CallError> {
         let mut values = Vec::new();
         for ret in rets {
             match ret {
-                Ret::Tensor(v) => values.push(*v),
-                Ret::List(vs) => values.extend(vs),
+                Ret::Tensor(v) => values.push((*v, None)),
+                Ret::Bounded { value, dim, count } => values.push((*value, Some((*dim, *count)))),
+                Ret::List(vs) => values.extend(vs.iter().map(|v| (*v, None))),
                 Ret::Undefined | Ret::Int(_) => {}
             }
         }
@@ -170,7 +231,17 @@ impl<'a> Assembler<'a> {
                 targets.len()
             )));
         }
-        for (nth, (&value, (arg, elem))) in values.iter().zip(targets).enumerate() {
+        for (nth, (&(value, bound), (arg, elem))) in values.iter().zip(targets).enumerate() {
+            if self.op.variant == Variant::Out {
+                let target = &self.args[arg].tensors()[elem];
+                self.castable(value, nth, target)?;
+                self.no_internal_overlap(target)?;
+            }
+            if let Some((dim, count)) = bound {
+                let list = self.args[arg].tag() == Tag::TensorList;
+                self.bounded(value, dim, count, Some((arg as u16, list.then_some(elem as u16))))?;
+                continue;
+            }
             if self.op.variant == Variant::Out {
                 self.resize_if_needed(value, nth, arg, elem)?;
             }
@@ -228,8 +299,34 @@ impl<'a> Assembler<'a> {
         Ok(())
     }
 
+    /// Whether a result may go to an `out=` argument of another element type. Meta kernels have looked at it where they
+    /// are given the argument.
+    fn castable(&self, value: Value, nth: usize, target: &RawTensor) -> Result<(), CallError> {
+        let have = match self.metas.as_ref().and_then(|m| m.get(nth)) {
+            Some(Some(m)) => m.ty.dtype,
+            _ => self.cx.b.ty(value).dtype,
+        };
+        match target.dtype() {
+            _ if self.op.row.out_types == OutTypes::Any => Ok(()),
+            Some(want) if self.op.row.out_types == OutTypes::Exact && want != have => {
+                Err(CallError::Runtime(format!(
+                    "{}: expected an out tensor of type {}, but got {}",
+                    self.op.schema.name,
+                    have.torch_name(),
+                    want.torch_name()
+                )))
+            }
+            Some(want) if !have.casts_to(want) => Err(CallError::Runtime(format!(
+                "result type {} can't be cast to the desired output type {}",
+                have.torch_name(),
+                want.torch_name()
+            ))),
+            _ => Ok(()),
+        }
+    }
+
     fn no_internal_overlap(&self, t: &RawTensor) -> Result<(), CallError> {
-        if t.sizes().iter().zip(t.strides()).any(|(&d, &s)| d > 1 && s == 0) {
+        if !t.sizes().contains(&0) && t.sizes().iter().zip(t.strides()).any(|(&d, &s)| d > 1 && s == 0) {
             return Err(CallError::Runtime(
                 "unsupported operation: more than one element of the written-to tensor refers to a single memory \
                  location. Please clone() the tensor before performing the operation."
@@ -260,6 +357,27 @@ impl<'a> Assembler<'a> {
             describe(self.args)
         ))
     }
+}
+
+/// Dims of a channels-last tensor from the innermost on: channels, space, batch.
+fn innermost_first(rank: usize) -> impl Iterator<Item = usize> {
+    std::iter::once(1).chain((2..rank).rev()).chain(std::iter::once(0))
+}
+
+/// PyTorch's test (`is_channels_last_strides_2d` and `_3d`), which decides for tensors that are contiguous in both
+/// orders.
+fn is_channels_last(sizes: &[i64], strides: &[i64]) -> bool {
+    if !matches!(sizes.len(), 4 | 5) || strides[1] == 0 {
+        return false;
+    }
+    let mut least = 0;
+    for d in innermost_first(sizes.len()) {
+        if sizes[d] == 0 || strides[d] < least || (d == 0 && least == strides[1]) {
+            return false;
+        }
+        least = strides[d] * sizes[d].max(1);
+    }
+    true
 }
 
 fn param_spec(source: Source, args: &[RawArg]) -> ParamSpec {

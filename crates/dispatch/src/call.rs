@@ -65,7 +65,7 @@ fn find(op: &'static OpState, args: &[RawArg], host: &mut dyn Host) -> Result<Ar
     }
 }
 
-type Outs = SmallVec<[RawTensor; 2]>;
+pub(crate) type Outs = SmallVec<[RawTensor; 2]>;
 
 /// # Safety
 /// As [`call`]; `entry` was compiled for these arguments' key.
@@ -82,6 +82,9 @@ unsafe fn launch(
     if let Err(e) = unsafe { submit(entry, args, host, &mut outs) } {
         outs.into_iter().for_each(|t| host.discard(t));
         return Err(e);
+    }
+    if !entry.bounded.is_empty() {
+        crate::bounded::settle(entry, host, &mut outs)?;
     }
     let ret = |r: &RetSpec| match *r {
         RetSpec::Undefined => RawRet { tag: 0, pad: 0, bits: 0 },

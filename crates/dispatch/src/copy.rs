@@ -66,13 +66,16 @@ fn operator() -> &'static OpState {
 struct NoHost;
 
 impl Host for NoHost {
-    fn meta(&mut self) -> Result<Option<Vec<Option<OutMeta>>>, CallError> {
+    fn meta(&mut self, _: bool) -> Result<Option<Vec<Option<OutMeta>>>, CallError> {
         Ok(None)
     }
     fn empty(&mut self, _: &[i64], _: Option<&[i64]>, _: DType, _: i8) -> Result<RawTensor, CallError> {
         Err(CallError::Runtime("internal error: a copy asked for an output".to_owned()))
     }
     fn discard(&mut self, _: RawTensor) {}
+    fn shrink(&mut self, _: &RawTensor, _: &[i64]) -> Result<RawTensor, CallError> {
+        Err(CallError::Runtime("internal error: a copy asked for a smaller tensor".to_owned()))
+    }
     fn resize(&mut self, _: usize, _: Option<usize>, _: &[i64]) -> Result<RawTensor, CallError> {
         Err(CallError::Runtime("internal error: a copy asked for a resize".to_owned()))
     }

@@ -42,6 +42,18 @@ pub(crate) enum RetSpec {
     List(u32),
 }
 
+/// A result whose size along a dim the data decides: a part of an output.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct BoundedSpec {
+    /// The output with room for the most there can be, its outermost dim in memory being `dim`.
+    pub out: u16,
+    pub dim: u16,
+    /// The output that holds the size.
+    pub count: u16,
+    /// The `out=` argument (argument, element of a list) that gets the result, if it is not returned.
+    pub target: Option<(u16, Option<u16>)>,
+}
+
 /// A compiled call.
 pub(crate) struct Entry {
     pub exe: Arc<dyn Executable>,
@@ -50,6 +62,8 @@ pub(crate) struct Entry {
     pub binds: SmallVec<[Bind; 6]>,
     pub outs: SmallVec<[OutSpec; 1]>,
     pub rets: SmallVec<[RetSpec; 2]>,
+    /// Results to be cut to size once the program has run.
+    pub bounded: Vec<BoundedSpec>,
     /// `out=` arguments that must be resized first: argument, element of a list, sizes.
     pub resizes: Vec<(u16, Option<u16>, Dims)>,
     pub philox_blocks: u64,

@@ -18,8 +18,9 @@ pub struct OutMeta {
 /// The framework's side of a call. An `Err(CallError::Host)` means that the host keeps an exception to raise.
 pub trait Host {
     /// Runs the operator's meta kernel on the call's arguments: one entry per tensor returned (lists flattened,
-    /// `None` for undefined), or `None` when there is no meta kernel.
-    fn meta(&mut self) -> Result<Option<Vec<Option<OutMeta>>>, CallError>;
+    /// `None` for undefined), or `None` when there is no meta kernel. `functional`: that of the overload without `out=`
+    /// arguments, which have no say in the results' types.
+    fn meta(&mut self, functional: bool) -> Result<Option<Vec<Option<OutMeta>>>, CallError>;
     /// A new tensor on a device; contiguous without strides.
     fn empty(
         &mut self,
@@ -30,6 +31,8 @@ pub trait Host {
     ) -> Result<RawTensor, CallError>;
     /// Drops a tensor from [`Host::empty`] that will not be returned.
     fn discard(&mut self, tensor: RawTensor);
+    /// Makes a tensor from [`Host::empty`] smaller; it keeps its strides and memory.
+    fn shrink(&mut self, tensor: &RawTensor, dims: &[i64]) -> Result<RawTensor, CallError>;
     /// Resizes an `out=` argument and describes it anew; the view is valid until the next call.
     fn resize(&mut self, arg: usize, elem: Option<usize>, dims: &[i64]) -> Result<RawTensor, CallError>;
     /// Reserves Philox blocks of the call's generator (null: the device's default): seed and offset before.

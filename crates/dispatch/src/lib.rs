@@ -9,6 +9,7 @@
 //! What this crate needs from the framework (meta inference, tensor allocation, generators) comes through the
 //! [`Host`] trait; it has never heard of the C ABI or of Python.
 mod assemble;
+mod bounded;
 mod cache;
 mod call;
 mod compile;

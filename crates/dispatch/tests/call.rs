@@ -24,7 +24,7 @@ impl TestHost {
 }
 
 impl Host for TestHost {
-    fn meta(&mut self) -> Result<Option<Vec<Option<OutMeta>>>, CallError> {
+    fn meta(&mut self, _: bool) -> Result<Option<Vec<Option<OutMeta>>>, CallError> {
         self.asked += 1;
         Ok(Some(self.metas.iter().cloned().map(Some).collect()))
     }
@@ -44,6 +44,9 @@ impl Host for TestHost {
         Ok(Owned::at(block.ptr, dims, strides).view())
     }
     fn discard(&mut self, _: RawTensor) {}
+    fn shrink(&mut self, _: &RawTensor, _: &[i64]) -> Result<RawTensor, CallError> {
+        Err(CallError::Runtime("no bounded result expected".to_owned()))
+    }
     fn resize(&mut self, _: usize, _: Option<usize>, _: &[i64]) -> Result<RawTensor, CallError> {
         Err(CallError::Runtime("no resize expected".to_owned()))
     }

@@ -9,10 +9,12 @@ pub mod index;
 pub mod isa;
 pub mod math;
 pub mod optim;
+pub mod pack;
 pub mod philox;
 pub mod pool;
 pub mod reduce;
 pub mod rows;
+pub mod sample;
 pub mod sort;
 pub mod tile;
 

@@ -74,6 +74,16 @@ pub enum Ret {
     Int(i64),
     /// A list of tensors.
     List(Vec<Value>),
+    /// A tensor whose size along `dim` the data decides: the first `count` (a rank-0 i64 value) positions of `value`,
+    /// which has room for the most there can be. The caller waits for the program to learn the size.
+    Bounded {
+        /// Room for the result.
+        value: Value,
+        /// The dim.
+        dim: usize,
+        /// How much of it is used.
+        count: Value,
+    },
 }
 
 /// What a rule returns.

@@ -107,6 +107,15 @@ impl Math {
             }
         }
     }
+    /// An elementwise routine (a custom call) of operands that broadcast together; the result has the element type of
+    /// the first operand.
+    pub fn elementwise<'m>(&'m self, name: &str, attrs: &[Scalar], operands: &[Expr<'m>]) -> Expr<'m> {
+        let sizes = operands.iter().fold(Dims::new(), |d, x| broadcast_sizes(&d, &x.dims()));
+        let values: Vec<Value> = operands.iter().map(|x| x.broadcast(&sizes).v).collect();
+        let ty = TensorType::new(operands[0].dtype(), &sizes);
+        let r = self.b.borrow_mut().custom_call(name, attrs, &values, &[ty]);
+        self.keep(r.map(|v| v[0]), || operands[0])
+    }
     /// Sorts all by the first along `dim`, stably; the operands after an error.
     pub fn sort<'m>(&'m self, xs: &[Expr<'m>], dim: i64, descending: bool) -> Vec<Expr<'m>> {
         let values: Vec<Value> = xs.iter().map(|p| p.v).collect();

@@ -103,6 +103,11 @@ impl Ctx {
             let re = self.b.unary(tnrs_hlo::UnaryKind::Real, v)?;
             return Ok(self.b.convert(re, dtype)?);
         }
+        if from.is_float() && dtype.is_int() && dtype.size() < 4 {
+            // Out of range, PyTorch keeps the low bits.
+            let wide = self.b.convert(v, DType::I64)?;
+            return Ok(self.b.convert(wide, dtype)?);
+        }
         Ok(self.b.convert(v, dtype)?)
     }
 
@@ -195,6 +200,22 @@ impl Ctx {
             _ => Ok((0..rank as i64).collect()),
         }
     }
+}
+
+impl Ctx {
+    /// `Unsupported` unless the CPU backend has a kernel for the element type of the tensor at a position, in its words.
+    pub fn require(&self, i: usize, kernel: &str, supported: fn(DType) -> bool) -> Result<(), LowerError> {
+        let dtype = self.tensor(i)?.ty.dtype;
+        if supported(dtype) {
+            return Ok(());
+        }
+        Err(LowerError::unsupported(format!("\"{kernel}\" not implemented for '{}'", dtype.hlo_name())))
+    }
+}
+
+/// Real floats of at least 16 bits.
+pub fn is_plain_float(dtype: DType) -> bool {
+    dtype.is_float() && dtype.size() > 1
 }
 
 /// A dim counted from the end if negative, checked; 0 and -1 are legal for rank 0.

@@ -1,5 +1,7 @@
 //! The row type.
 
+use tnrs_types::DType;
+
 use crate::{Ctx, LowerError, Outcome};
 
 /// Where output sizes, dtypes and strides come from.
@@ -9,6 +11,19 @@ pub enum Infer {
     Meta,
     /// PyTorch has no meta kernel: the types of the rule's results, contiguous.
     Rule,
+}
+
+/// Which element types `out=` arguments may have beside those of the results.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OutTypes {
+    /// As the overload's meta kernel says; without one, as for `Castable`.
+    Meta,
+    /// None.
+    Exact,
+    /// Those that PyTorch's casting rules allow.
+    Castable,
+    /// All.
+    Any,
 }
 
 /// One ATen overload.
@@ -25,18 +40,56 @@ pub struct Row {
     pub stat: &'static [&'static str],
     /// Arguments of schema type `float` that are run-time operands (a learning rate). The others are in the key.
     pub dynamic: &'static [&'static str],
+    /// Arguments whose channels-last order new results of their rank take over, and for which element types and
+    /// ranks they do; beyond what [`Row::infer`] says.
+    pub format: Option<Format>,
     /// Arguments of type `Scalar` of which only the values 0 and 1 are in the key, others run-time operands (`alpha`).
     pub unit: &'static [&'static str],
+    /// Which element types `out=` arguments may have.
+    pub out_types: OutTypes,
+}
+
+/// See [`Row::format`].
+#[derive(Clone, Copy)]
+pub struct Format {
+    /// Positions of the arguments.
+    pub args: &'static [usize],
+    /// Whether results of an element type and rank do.
+    pub holds: fn(DType, usize) -> bool,
 }
 
 impl Row {
     /// A row with the common settings.
     pub const fn new(op: &'static str, rule: fn(&mut Ctx) -> Result<Outcome, LowerError>) -> Row {
-        Row { op, rule, infer: Infer::Meta, stat: &[], dynamic: &[], unit: &[] }
+        Row {
+            op,
+            rule,
+            infer: Infer::Meta,
+            stat: &[],
+            dynamic: &[],
+            unit: &[],
+            format: None,
+            out_types: OutTypes::Meta,
+        }
     }
     /// Output types come from the rule.
     pub const fn infer_by_rule(mut self) -> Row {
         self.infer = Infer::Rule;
+        self
+    }
+    /// `out=` arguments must have the results' element types, as PyTorch's kernel does not convert.
+    pub const fn exact(mut self) -> Row {
+        self.out_types = OutTypes::Exact;
+        self
+    }
+    /// `out=` arguments may have the types that results can be cast to, whatever the meta kernel says.
+    pub const fn castable(mut self) -> Row {
+        self.out_types = OutTypes::Castable;
+        self
+    }
+    /// `out=` arguments may have any element type.
+    pub const fn any_out(mut self) -> Row {
+        self.out_types = OutTypes::Any;
         self
     }
     /// Sets [`Row::stat`].
@@ -47,6 +100,11 @@ impl Row {
     /// Sets [`Row::dynamic`].
     pub const fn dynamic(mut self, args: &'static [&'static str]) -> Row {
         self.dynamic = args;
+        self
+    }
+    /// Sets [`Row::format`].
+    pub const fn format(mut self, args: &'static [usize], holds: fn(DType, usize) -> bool) -> Row {
+        self.format = Some(Format { args, holds });
         self
     }
     /// Sets [`Row::unit`].

@@ -121,6 +121,37 @@ impl DType {
             d => d,
         }
     }
+    /// Whether PyTorch lets a result of this type be written to an `out=` argument of another: never from complex to
+    /// real, from float to integer, or from a number to bool.
+    pub fn casts_to(self, to: DType) -> bool {
+        self.class() <= to.class()
+    }
+    /// Name as PyTorch's messages write it (`Float`, `Long`, `ComplexFloat`, …).
+    pub const fn torch_name(self) -> &'static str {
+        match self {
+            DType::Bool => "Bool",
+            DType::U8 => "Byte",
+            DType::I8 => "Char",
+            DType::U16 => "UInt16",
+            DType::I16 => "Short",
+            DType::U32 => "UInt32",
+            DType::I32 => "Int",
+            DType::U64 => "UInt64",
+            DType::I64 => "Long",
+            DType::F8E4M3FN => "Float8_e4m3fn",
+            DType::F8E5M2 => "Float8_e5m2",
+            DType::F8E4M3FNUZ => "Float8_e4m3fnuz",
+            DType::F8E5M2FNUZ => "Float8_e5m2fnuz",
+            DType::F8E8M0FNU => "Float8_e8m0fnu",
+            DType::F16 => "Half",
+            DType::BF16 => "BFloat16",
+            DType::F32 => "Float",
+            DType::F64 => "Double",
+            DType::C32 => "ComplexHalf",
+            DType::C64 => "ComplexFloat",
+            DType::C128 => "ComplexDouble",
+        }
+    }
     /// The component type of a complex type; the type itself otherwise.
     pub const fn real(self) -> DType {
         match self {

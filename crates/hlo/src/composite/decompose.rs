@@ -2,7 +2,7 @@
 
 use smallvec::{smallvec, SmallVec};
 
-use super::{activation, attention, attention_grad, norm, norm_grad, optim, philox, scan, softmax};
+use super::{activation, attention, attention_grad, norm, norm_grad, optim, pack, philox, scan, softmax};
 use crate::{infer, Builder, Composite, HloError, TensorType, Value};
 
 /// Results of a decomposition, before the conversion to the result types.
@@ -48,7 +48,9 @@ impl Composite {
             Composite::SgdStep { .. } => optim::sgd(b, x, self),
             Composite::ArgReduce { dim, max } => scan::arg_reduce(b, x[0], *dim, *max),
             Composite::Cumulative { dim, kind } => scan::cumulative(b, x[0], *dim, *kind),
-            Composite::CheckIndex { .. } => Ok(smallvec![x[0]]),
+            Composite::Compact => pack::compact(b, x[0], x[1]),
+            Composite::Nonzero => pack::nonzero(b, x[0]),
+            Composite::CheckIndex { .. } | Composite::Assert { .. } => Ok(smallvec![x[0]]),
         }?;
         values.iter().zip(results).map(|(v, ty)| b.convert(*v, ty.dtype)).collect()
     }

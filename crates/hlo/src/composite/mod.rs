@@ -15,6 +15,7 @@ mod name;
 mod norm;
 mod norm_grad;
 mod optim;
+mod pack;
 mod philox;
 mod scan;
 mod softmax;
@@ -168,6 +169,12 @@ pub enum Composite {
         /// Add, Multiply, Maximum or Minimum.
         kind: crate::ReduceKind,
     },
+    /// `compact(mask, x)`, a bool and any elements, both (n) → `(y (n), count)`: the elements where the mask holds, in
+    /// order, and how many there are (i64). What follows the first `count` elements of y is unspecified.
+    Compact,
+    /// `nonzero(mask)` of a bool of any rank → `(at i64 (numel, rank), count)`: coordinates of the elements that hold,
+    /// in row-major order, and how many there are (i64). What follows the first `count` rows is unspecified.
+    Nonzero,
     /// `check_index(indices)` → indices unchanged. An executor reports a fault unless `lo <= index < hi` for all.
     CheckIndex {
         /// Least legal index.
@@ -178,5 +185,12 @@ pub enum Composite {
         site: &'static str,
         /// The dim that the message names.
         dim: i64,
+        /// The exception that the fault becomes.
+        raises: tnrs_types::Raises,
+    },
+    /// `assert(pred)` of a bool of any sizes → pred unchanged. An executor reports a fault unless all hold.
+    Assert {
+        /// What the fault says.
+        message: &'static str,
     },
 }

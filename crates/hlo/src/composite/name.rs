@@ -22,7 +22,10 @@ impl Composite {
         "sgd_step",
         "arg_reduce",
         "cumulative",
+        "compact",
+        "nonzero",
         "check_index",
+        "assert",
     ];
 
     /// The composite's name, as the text form writes it.
@@ -45,7 +48,10 @@ impl Composite {
             Composite::SgdStep { .. } => "sgd_step",
             Composite::ArgReduce { .. } => "arg_reduce",
             Composite::Cumulative { .. } => "cumulative",
+            Composite::Compact => "compact",
+            Composite::Nonzero => "nonzero",
             Composite::CheckIndex { .. } => "check_index",
+            Composite::Assert { .. } => "assert",
         }
     }
 }

@@ -7,10 +7,20 @@
 //! A routine reads its operands and writes its results as dense row-major memory, and every result has the type
 //! that the instruction states.
 
+mod linalg;
+mod loss;
+mod segment;
+
+pub use linalg::InfoSite;
+
 use smallvec::SmallVec;
 use tnrs_types::Scalar;
 
 use crate::{HloError, TensorType};
+
+mod sample;
+mod scan;
+mod special;
 
 /// The check of a call's operands against the results that it states; the error says what is wrong.
 pub type Check = fn(&CustomCall, &[&TensorType], &[TensorType]) -> Result<(), String>;
@@ -27,7 +37,8 @@ pub struct Target {
 }
 
 /// Every family of routines.
-static FAMILIES: &[&[Target]] = &[];
+static FAMILIES: &[&[Target]] =
+    &[linalg::TARGETS, loss::TARGETS, sample::TARGETS, scan::TARGETS, segment::TARGETS, special::TARGETS];
 
 impl Target {
     /// Every routine.

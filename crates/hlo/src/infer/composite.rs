@@ -42,7 +42,8 @@ fn operand_count(c: &Composite) -> usize {
         Composite::Gelu { .. } | Composite::Silu | Composite::Softmax { .. } => 1,
         Composite::ArgReduce { .. } | Composite::Cumulative { .. } | Composite::CheckIndex { .. } => 1,
         Composite::GeluGrad { .. } | Composite::SiluGrad | Composite::SoftmaxGrad { .. } => 2,
-        Composite::Philox => 2,
+        Composite::Philox | Composite::Compact => 2,
+        Composite::Nonzero | Composite::Assert { .. } => 1,
         Composite::LayerNorm { weight, bias, .. } => 1 + n(*weight) + n(*bias),
         Composite::LayerNormGrad { weight, .. } => 4 + n(*weight),
         Composite::RmsNorm { weight, .. } => 1 + n(*weight),
@@ -61,12 +62,16 @@ fn families(c: &Composite, x: &[&TensorType]) -> bool {
         Composite::Sdpa { dropout, .. } | Composite::SdpaGrad { dropout, .. } if *dropout > 0.0 => 2,
         _ => 0,
     };
+    if matches!(c, Composite::Compact | Composite::Nonzero) {
+        return x[0].dtype == DType::Bool;
+    }
     let (front, back) = x.split_at(x.len() - seeds);
     let is_seed = |t: &&TensorType| t.dtype == DType::U64 && t.rank() == 0;
     let ok = |t: &&TensorType| match c {
         Composite::ArgReduce { .. } => !t.dtype.is_complex(),
         Composite::Cumulative { kind, .. } => super::reduce::reduce(*kind, &[], t).is_ok(),
         Composite::CheckIndex { .. } => t.dtype.is_int(),
+        Composite::Assert { .. } => t.dtype == DType::Bool,
         _ => t.dtype.is_float(),
     };
     front.iter().all(ok) && back.iter().all(is_seed)
@@ -76,8 +81,12 @@ fn result_families(c: &Composite, x: &[&TensorType], want: &[TensorType]) -> boo
     let is_x = |w: &TensorType| w.dtype == x[0].dtype;
     match c {
         Composite::Philox => want[0].dtype == DType::U32,
+        Composite::Compact => want[0].dtype == x[1].dtype && want[1].dtype == DType::I64,
+        Composite::Nonzero => want.iter().all(|w| w.dtype == DType::I64),
         Composite::ArgReduce { .. } => is_x(&want[0]) && want[1].dtype == DType::I64,
-        Composite::Cumulative { .. } | Composite::CheckIndex { .. } => is_x(&want[0]),
+        Composite::Cumulative { .. } | Composite::CheckIndex { .. } | Composite::Assert { .. } => {
+            is_x(&want[0])
+        }
         _ => want.iter().all(|w| w.dtype.is_float()),
     }
 }
@@ -94,7 +103,10 @@ fn result_sizes(c: &Composite, x: &[&TensorType], want: &[TensorType]) -> Option
     let dims = |i: usize| x[i].dims.clone();
     let has_dim = |d: i64| in_range(&[d], x[0].rank());
     match c {
-        Composite::Gelu { .. } | Composite::Silu | Composite::CheckIndex { .. } => Some(smallvec![dims(0)]),
+        Composite::Gelu { .. }
+        | Composite::Silu
+        | Composite::CheckIndex { .. }
+        | Composite::Assert { .. } => Some(smallvec![dims(0)]),
         Composite::GeluGrad { .. } | Composite::SiluGrad => same(x).then(|| smallvec![dims(0)]),
         Composite::Softmax { dim, .. } | Composite::SoftmaxGrad { dim, .. } => {
             (same(x) && has_dim(*dim)).then(|| smallvec![dims(0)])
@@ -104,6 +116,8 @@ fn result_sizes(c: &Composite, x: &[&TensorType], want: &[TensorType]) -> Option
             let kept = without(&x[0].dims, &[*dim]);
             smallvec![kept.clone(), kept]
         }),
+        Composite::Compact => (same(x) && x[0].rank() == 1).then(|| smallvec![dims(0), Dims::new()]),
+        Composite::Nonzero => Some(smallvec![smallvec![x[0].numel(), x[0].rank() as i64], Dims::new()]),
         Composite::Philox => Some(want.iter().map(|w| w.dims.clone()).take(1).collect()),
         Composite::LayerNorm { axis, .. } | Composite::RmsNorm { axis, .. } => {
             let axis = usize::try_from(*axis).ok()?;

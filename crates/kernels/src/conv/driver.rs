@@ -67,7 +67,7 @@ pub(super) unsafe fn run(pool: &Pool, core: &Core, desc: &ConvDesc, ptrs: &ConvP
     let group_words = rows.next_multiple_of(core.mr) * units;
     let packed = Scratch::words(groups * group_words);
     // SAFETY: the contract is the caller's; `packed` holds every group.
-    unsafe { pack_kernel(pool, core, desc, ptrs, &table, &order, kc, packed.ptr()) };
+    unsafe { pack_kernel(pool, core, desc, ptrs, &table, &order, core.mr, kc, packed.ptr()) };
     let call = Call {
         core,
         desc,
@@ -111,17 +111,18 @@ fn run_length(desc: &ConvDesc) -> usize {
     run as usize
 }
 
-/// Packs the kernel of every group.
+/// Packs the kernel of every group into panels of `width` rows, [`Core::mr`] or [`Core::nr`].
 ///
 /// # Safety
 /// As [`run`]; `to` must hold every group.
-unsafe fn pack_kernel(
+pub(super) unsafe fn pack_kernel(
     pool: &Pool,
     core: &Core,
     desc: &ConvDesc,
     ptrs: &ConvPtrs,
     table: &Table,
     order: &Order,
+    width: usize,
     kc: usize,
     to: *mut u32,
 ) {
@@ -163,7 +164,7 @@ unsafe fn pack_kernel(
         }
     };
     let units = core.units(k);
-    let panels = rows.next_multiple_of(core.mr);
+    let panels = rows.next_multiple_of(width);
     let (shared, source) = (Shared(to), Shared(from.cast_mut()));
     pool.run(outs / rows.max(1), &|g, _| {
         for u in (0..units).step_by(kc) {
@@ -175,7 +176,7 @@ unsafe fn pack_kernel(
             // SAFETY: rows and depth are inside the kernel, panels inside the destination.
             unsafe {
                 let dst = shared.ptr().add(g * panels * units + u * panels);
-                core.pack(core.mr, src, (lane, depth), rows, n, dst);
+                core.pack(width, src, (lane, depth), rows, n, dst);
             }
         }
     });

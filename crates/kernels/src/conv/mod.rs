@@ -1,5 +1,11 @@
 //! Convolution as a matrix multiplication whose right operand is packed straight from the input.
+#[cfg(target_arch = "x86_64")]
+mod correlate;
 mod desc;
+#[cfg(target_arch = "x86_64")]
+mod direct;
+#[cfg(target_arch = "x86_64")]
+mod direct512;
 mod driver;
 mod pack;
 mod plain;
@@ -26,7 +32,12 @@ pub unsafe fn conv(pool: &Pool, desc: &ConvDesc, ptrs: &ConvPtrs) {
     unsafe {
         match desc.dtype {
             DType::F32 | DType::BF16 | DType::F16 => {
-                driver::run(pool, &Core::new(isa::current(), desc.dtype, true), desc, ptrs);
+                let core = Core::new(isa::current(), desc.dtype, true);
+                #[cfg(target_arch = "x86_64")]
+                if correlate::run(pool, &core, desc, ptrs) || direct::run(pool, &core, desc, ptrs) {
+                    return;
+                }
+                driver::run(pool, &core, desc, ptrs);
             }
             DType::F64 => plain::run::<f64>(pool, desc, ptrs),
             DType::C64 => plain::run::<::gemm::c32>(pool, desc, ptrs),

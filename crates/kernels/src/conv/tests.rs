@@ -122,14 +122,26 @@ fn check(pool: &Pool, core: Option<&Core>, d: &ConvDesc) {
     let mut yb = encode(d.out, &vec![f64::NAN; out_batch * d.out_features * points(&d.output)]);
     let ptrs =
         ConvPtrs { input: xb.as_ptr(), kernel: wb.as_ptr(), bias: bb.as_ptr(), output: yb.as_mut_ptr() };
+    let mut direct = Vec::new();
     // SAFETY: dense buffers of the description's sizes.
     unsafe {
         match core {
-            Some(core) => driver::run(pool, core, d, &ptrs),
+            Some(core) => {
+                #[cfg(target_arch = "x86_64")]
+                {
+                    direct = yb.clone();
+                    let to = ConvPtrs { output: direct.as_mut_ptr(), ..ptrs };
+                    if !super::correlate::run(pool, core, d, &to) && !super::direct::run(pool, core, d, &to) {
+                        direct.clear();
+                    }
+                }
+                driver::run(pool, core, d, &ptrs);
+            }
             None => plain::run::<f64>(pool, d, &ptrs),
         }
     }
     let y = decode(d.out, &yb);
+    let direct = decode(d.out, &direct);
     for (n, o, p) in (0..out_batch * d.out_features * points(&d.output)).map(|i| {
         let space = points(&d.output);
         (i / space / d.out_features, i / space % d.out_features, i % space)
@@ -173,6 +185,11 @@ fn check(pool: &Pool, core: Option<&Core>, d: &ConvDesc) {
         let got = y[dot([n as i64, o as i64].into_iter().chain(at), &d.output_strides)];
         let bound = tolerance(d.out) * (sum.abs() + 0.1) + 3e-6 * size;
         assert!((got - sum).abs() <= bound, "{n} {o} {p}: {got} {sum} in {d:?} on {:?}", core.map(|c| c.isa));
+        if !direct.is_empty() {
+            let got =
+                direct[dot([n as i64, o as i64].into_iter().chain(unravel(&d.output, p)), &d.output_strides)];
+            assert!((got - sum).abs() <= bound, "{n} {o} {p}: {got} {sum} in {d:?}, directly");
+        }
     }
 }
 
@@ -217,6 +234,30 @@ fn depthwise_and_large_k() {
     let d =
         describe(DType::BF16, DType::F32, (4, 9, 13), (1, 1), &[side, side], (false, true, false)).unwrap();
     check(&pool, Some(&Core::new(crate::isa::current(), DType::BF16, true)), &d);
+}
+
+#[test]
+fn gradients_of_kernels_and_tall_images() {
+    let pool = Pool::new(2);
+    let core = Core::new(crate::isa::current(), DType::F32, true);
+    for (n, k, stride, low, high, rhs) in
+        [(12, 10, 1, 0, 0, 1), (14, 14, 1, 1, 1, 1), (15, 7, 1, 1, 1, 2), (40, 20, 2, 1, 1, 2)]
+    {
+        let side = (n, k, stride, low, high, 1, rhs, false);
+        for (features, batch) in [(3, 40), (2, 19)] {
+            let sizes = (batch, features, 29);
+            let last = (false, false, false);
+            let d = describe(DType::F32, DType::F32, sizes, (1, 1), &[side, side], last).unwrap();
+            check(&pool, Some(&core), &d);
+        }
+    }
+    // More rows than the sums of one chunk hold, with positions and with features as columns.
+    for (height, width, outs, stride) in [(300, 70, 30, 1), (120, 14, 96, 1), (121, 33, 64, 2)] {
+        let (y, x) = ((height, 3, stride, 1, 1, 1, 1, false), (width, 3, stride, 1, 1, 1, 1, false));
+        let last = (false, false, false);
+        let d = describe(DType::F32, DType::F32, (1, 3, outs), (1, 1), &[y, x], last).unwrap();
+        check(&pool, Some(&core), &d);
+    }
 }
 
 proptest! {

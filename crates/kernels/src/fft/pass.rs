@@ -56,14 +56,17 @@ impl<T: FftNum> Pass<T> {
     /// A pass along dim `axis`.
     pub fn new(work: Work<T>, axis: usize, layout: Layout, scale: Option<T>) -> Self {
         let n = layout.dims[axis] as usize;
-        let mut others: Vec<usize> = (0..layout.dims.len()).filter(|&d| d != axis && layout.dims[d] != 1).collect();
+        let mut others: Vec<usize> =
+            (0..layout.dims.len()).filter(|&d| d != axis && layout.dims[d] != 1).collect();
         others.sort_by_key(|&d| std::cmp::Reverse(layout.input[d].abs()));
         let pick = |from: &Dims| others.iter().map(|&d| from[d]).collect::<Dims>();
         let half = n / 2 + 1;
         let (lens, scratch) = match &work {
             Work::Complex(f) => (
                 [n, n],
-                f.get_inplace_scratch_len().max(f.get_outofplace_scratch_len()).max(f.get_immutable_scratch_len()),
+                f.get_inplace_scratch_len()
+                    .max(f.get_outofplace_scratch_len())
+                    .max(f.get_immutable_scratch_len()),
             ),
             Work::FromReal(f) => ([n, half], f.get_scratch_len()),
             Work::ToReal(f) => ([half, n], f.get_scratch_len()),
@@ -292,7 +295,10 @@ impl<T: FftNum> Memory<T> {
         Memory { _all: all, tiles, pitch, scratch: base.wrapping_add(2 * tile), scratch_len }
     }
 
-    #[allow(clippy::mut_from_ref, reason = "rows are transformed one after another, each with the whole scratch")]
+    #[allow(
+        clippy::mut_from_ref,
+        reason = "rows are transformed one after another, each with the whole scratch"
+    )]
     fn scratch(&self) -> &mut [Complex<T>] {
         // SAFETY: allocated and initialised by `new`; the slice ends before the next row asks for it.
         unsafe { std::slice::from_raw_parts_mut(self.scratch, self.scratch_len) }

@@ -94,7 +94,11 @@ fn rows_and_columns_agree_with_the_defining_sum() {
                 for (kind, inverse) in [(FftKind::Fft, false), (FftKind::Ifft, true)] {
                     let wanted = oracle(&pairs, batch, n, inverse);
                     let found = transform(kind, batch, n, &x, columns, 0.25);
-                    close(&found, wanted.iter().flat_map(|z| [z.0 * 0.25, z.1 * 0.25]), &format!("{kind:?} {n}"));
+                    close(
+                        &found,
+                        wanted.iter().flat_map(|z| [z.0 * 0.25, z.1 * 0.25]),
+                        &format!("{kind:?} {n}"),
+                    );
                 }
                 let real = numbers(n * batch);
                 let pairs: Vec<Pair> = real.iter().map(|&v| (v, 0.0)).collect();

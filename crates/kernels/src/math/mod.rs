@@ -11,14 +11,18 @@ pub mod elem;
 pub mod exp;
 pub mod fp8;
 pub mod half;
+pub mod incomplete;
 pub mod int;
 pub mod inverse;
 pub mod log;
+pub mod logsum;
+pub mod orthogonal;
 pub mod power;
 pub mod real;
 pub mod special;
 pub mod trig;
 pub mod wide;
+pub mod zeta;
 
 /// Fused multiply-add as a trait, so that literals take their type from the other operands.
 pub(crate) trait Fma {

@@ -60,6 +60,9 @@ pub const ROWS: &[Row] = &[
     }),
     Row::new("aten::_prelu_kernel_backward", prelu_backward),
     Row::new("aten::glu_backward", glu_backward),
+    // Forward-mode derivatives; PyTorch has no meta kernels for them.
+    Row::new("aten::glu_jvp", glu_jvp).infer_by_rule(),
+    Row::new("aten::glu_backward_jvp", glu_backward_jvp).infer_by_rule(),
 ];
 
 /// A rule of two tensors whose numbers (from the third argument on) do not take part in promotion.
@@ -115,4 +118,45 @@ fn glu_backward(cx: &mut Ctx) -> Lowered {
         m.concatenate(&[da, da * a * (1.0 - s)], d).value()
     })?;
     cx.finish(v)
+}
+
+/// d(a σ(b)) = da σ(b) + a σ(b) (1 − σ(b)) db, from the result a σ(b), [a, b] and [da, db].
+fn glu_jvp(cx: &mut Ctx) -> Lowered {
+    let dtype = cx.tensor(1)?.ty.dtype;
+    let along = cx.int(3)?;
+    let (x, d, compute) = halves(cx, 1, along)?;
+    let [y, dx] = [cx.tensor(0)?.value, cx.tensor(2)?.value];
+    let [y, dx] = [cx.cast(y, compute)?, cx.cast(dx, compute)?];
+    let v = cx.math(|m| {
+        let [_, b] = split(m.expr(x), d);
+        let [da, db] = split(m.expr(dx), d);
+        let s = b.sigmoid();
+        (da * s + m.expr(y) * (1.0 - s) * db).value()
+    })?;
+    Ok(cx.cast(v, dtype)?.into())
+}
+
+/// The differential of [`glu_backward`], [g σ, g a σ (1 − σ)].
+fn glu_backward_jvp(cx: &mut Ctx) -> Lowered {
+    let dtype = cx.tensor(2)?.ty.dtype;
+    let along = cx.int(5)?;
+    let (x, d, compute) = halves(cx, 2, along)?;
+    let [g, dg, dx] = [cx.tensor(1)?.value, cx.tensor(3)?.value, cx.tensor(4)?.value];
+    let [g, dg, dx] = [cx.cast(g, compute)?, cx.cast(dg, compute)?, cx.cast(dx, compute)?];
+    let v = cx.math(|m| {
+        let [a, b] = split(m.expr(x), d);
+        let [da, db] = split(m.expr(dx), d);
+        let (g, dg, s) = (m.expr(g), m.expr(dg), b.sigmoid());
+        let slope = s * (1.0 - s);
+        let first = dg * s + g * slope * db;
+        let second = (dg * a + g * da + g * a * (1.0 - s * 2.0) * db) * slope;
+        m.concatenate(&[first, second], d).value()
+    })?;
+    Ok(cx.cast(v, dtype)?.into())
+}
+
+fn split(x: Expr<'_>, d: i64) -> [Expr<'_>; 2] {
+    let d = d as usize;
+    let n = x.dims()[d];
+    [x.slice(d, 0, n / 2), x.slice(d, n / 2, n)]
 }

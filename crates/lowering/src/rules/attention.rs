@@ -32,13 +32,18 @@ fn with_batch(cx: &mut Ctx, t: &Tensor) -> Result<Value, LowerError> {
 }
 
 /// Sizes of the scores: batch, heads, query rows, key rows.
-fn score_dims(q: &Tensor, k: &Tensor) -> Dims {
+pub(super) fn score_dims(q: &Tensor, k: &Tensor) -> Dims {
     let (q, k) = (batched(&q.ty.dims), batched(&k.ty.dims));
     smallvec![q[0], q[1], q[2], k[2]]
 }
 
 /// The additive bias with the sizes of the scores, in the query's type; truth values mask.
-fn full_bias(cx: &mut Ctx, bias: &Tensor, dtype: DType, full: &[i64]) -> Result<Value, LowerError> {
+pub(super) fn full_bias(
+    cx: &mut Ctx,
+    bias: &Tensor,
+    dtype: DType,
+    full: &[i64],
+) -> Result<Value, LowerError> {
     let is_bool = bias.ty.dtype == DType::Bool;
     cx.math(|m| {
         let b = m.expr(bias.value);
@@ -52,7 +57,7 @@ fn full_bias(cx: &mut Ctx, bias: &Tensor, dtype: DType, full: &[i64]) -> Result<
     })
 }
 
-fn scale(cx: &Ctx, arg: usize, q: &Tensor) -> f64 {
+pub(super) fn scale(cx: &Ctx, arg: usize, q: &Tensor) -> f64 {
     let width = q.ty.dims.last().copied().unwrap_or(1);
     cx.float(arg).unwrap_or_else(|_| 1.0 / (width as f64).sqrt())
 }

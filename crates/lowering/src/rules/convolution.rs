@@ -10,23 +10,27 @@ use tnrs_types::{DType, Dims, Scalar};
 use super::norm_layer::mask;
 use crate::expr::Expr;
 use crate::helpers::Lowered;
-use crate::{Ctx, LowerError, Outcome, Ret, Row};
+use crate::{Ctx, LowerError, Outcome, Ret, Row, Tensor};
 
 /// Rows of this family.
 pub(crate) const ROWS: &[Row] = &[
-    Row::new("aten::convolution_overrideable", forward).infer_by_rule(),
-    Row::new("aten::convolution_backward_overrideable", backward).infer_by_rule(),
+    Row::new("aten::convolution_overrideable", forward)
+        .infer_by_rule()
+        .format(&[0, 1], |d, rank| rank == 4 || matches!(d, DType::F32 | DType::BF16 | DType::C64)),
+    Row::new("aten::convolution_backward_overrideable", backward)
+        .infer_by_rule()
+        .format(&[1, 2], |d, rank| d.is_float() && (rank == 4 || matches!(d, DType::F32 | DType::BF16))),
 ];
 
 /// The attributes that all of a convolution's three products share.
 #[derive(Clone, Debug)]
-struct Geometry {
-    stride: Dims,
-    padding: Dims,
-    dilation: Dims,
-    transposed: bool,
-    output_padding: Dims,
-    groups: i64,
+pub(super) struct Geometry {
+    pub(super) stride: Dims,
+    pub(super) padding: Dims,
+    pub(super) dilation: Dims,
+    pub(super) transposed: bool,
+    pub(super) output_padding: Dims,
+    pub(super) groups: i64,
 }
 
 impl Geometry {
@@ -196,6 +200,25 @@ fn forward(cx: &mut Ctx) -> Lowered {
         )));
     }
     let g = Geometry::new(cx, 3, x.ty.rank() - 2)?;
+    let dilated = g.dilation.iter().any(|&d| d > 1);
+    // Those that the CPU has no kernel for either.
+    if x.ty.dtype.is_int() && x.ty.dtype != DType::I64 && (g.transposed || dilated) {
+        return Err(LowerError::unsupported(format!(
+            "\"slow_conv\" not implemented for '{}'",
+            x.ty.dtype.hlo_name()
+        )));
+    }
+    Ok(convolved(cx, &x, &w, bias.as_ref(), &g)?.into())
+}
+
+/// The convolution of a batch with a weight of the same rank.
+pub(super) fn convolved(
+    cx: &mut Ctx,
+    x: &Tensor,
+    w: &Tensor,
+    bias: Option<&Tensor>,
+    g: &Geometry,
+) -> Result<Value, LowerError> {
     let spatial = g.output(&x.ty.dims[2..], &w.ty.dims[2..]);
     let features = if g.transposed { w.ty.dims[1] * g.groups } else { w.ty.dims[0] };
     let mut dims: Dims = smallvec![x.ty.dims[0], features];
@@ -208,28 +231,32 @@ fn forward(cx: &mut Ctx) -> Lowered {
     }
     let dtype = x.ty.dtype;
     let acc = if bias.is_some() { dtype.opmath() } else { dtype };
-    let v = cx.math(|m| {
+    cx.math(|m| {
         let (x, w) = (m.expr(x.value), m.expr(w.value));
         let y = if tnrs_types::numel(&dims) == 0 || x.ty().numel() == 0 {
             m.splat(acc, &dims, Scalar::Int(0))
         } else if g.transposed {
-            spread(x, w, &g, &spatial, acc)
+            spread(x, w, g, &spatial, acc)
         } else {
-            correlate(x, w, &g, &spatial, acc)
+            correlate(x, w, g, &spatial, acc)
         };
         let y = match bias {
             Some(b) => add_bias(y, m.expr(b.value)),
             None => y,
         };
         y.cast(dtype).value()
-    })?;
-    Ok(v.into())
+    })
 }
 
 fn backward(cx: &mut Ctx) -> Lowered {
     let [dy, x, w] = [cx.tensor(0)?, cx.tensor(1)?, cx.tensor(2)?];
     let g = Geometry::new(cx, 3, x.ty.rank() - 2)?;
     let mask = mask(cx, 9)?;
+    gradients(cx, [&dy, &x, &w], &g, &mask)
+}
+
+/// The gradients of input, weight and bias that are wanted, for (gradient, input, weight) of one rank.
+pub(super) fn gradients(cx: &mut Ctx, [dy, x, w]: [&Tensor; 3], g: &Geometry, mask: &[bool]) -> Lowered {
     let dtype = x.ty.dtype;
     let empty = x.ty.numel() == 0 || dy.ty.numel() == 0;
     let grads = cx.math(|m| {
@@ -243,16 +270,16 @@ fn backward(cx: &mut Ctx) -> Lowered {
             let w = m.expr(conjugate(w));
             match (empty, g.transposed) {
                 (true, _) => x.int(0),
-                (_, true) => correlate(dy, w, &g, &xs[2..], dtype),
-                (_, false) => spread(dy, w, &g, &xs[2..], dtype),
+                (_, true) => correlate(dy, w, g, &xs[2..], dtype),
+                (_, false) => spread(dy, w, g, &xs[2..], dtype),
             }
         });
         let dw = mask[1].then(|| {
             let x = m.expr(conjugate(x));
             match (empty, g.transposed) {
                 (true, _) => w.int(0),
-                (_, true) => weight_gradient(dy, x, &g, &ws, dtype),
-                (_, false) => weight_gradient(x, dy, &g, &ws, dtype),
+                (_, true) => weight_gradient(dy, x, g, &ws, dtype),
+                (_, false) => weight_gradient(x, dy, g, &ws, dtype),
             }
         });
         let db = mask[2].then(|| {

@@ -11,7 +11,7 @@ use crate::{Ctx, Row};
 pub(crate) const ROWS: &[Row] = &[
     Row::new("aten::_cdist_forward", cdist),
     Row::new("aten::_cdist_backward", cdist_backward),
-    Row::new("aten::linalg_cross", cross),
+    Row::new("aten::linalg_cross", cross).exact(),
 ];
 
 /// Differences of every row of `x` (…, P, M) and every row of `y` (…, R, M): (…, P, R, M).
@@ -19,26 +19,45 @@ fn differences<'m>(x: Expr<'m>, y: Expr<'m>) -> Expr<'m> {
     x.unsqueeze(x.rank() - 1) - y.unsqueeze(y.rank() - 2)
 }
 
+/// The p-norm over the last dim of magnitudes.
+pub(super) fn norm_of(d: Expr<'_>, p: f64) -> Expr<'_> {
+    let last = [d.rank() as i64 - 1];
+    if p == 0.0 {
+        d.ne(0.0).cast(d.dtype()).sum(&last)
+    } else if p == 1.0 {
+        d.sum(&last)
+    } else if p == 2.0 {
+        (d * d).sum(&last).sqrt()
+    } else if p.is_infinite() && d.dims()[last[0] as usize] > 0 {
+        d.reduce(ReduceKind::Maximum, &last)
+    } else if p.is_infinite() {
+        d.sum(&last)
+    } else {
+        d.pow(p).sum(&last).pow(1.0 / p)
+    }
+}
+
+/// The derivative of the p-norm `r` of differences `d` with respect to each of them; NaN or infinite where `r` is 0.
+pub(super) fn slope<'m>(d: Expr<'m>, r: Expr<'m>, p: f64) -> Expr<'m> {
+    if p == 0.0 {
+        d.int(0)
+    } else if p == 1.0 {
+        d.sign()
+    } else if p == 2.0 {
+        d / r
+    } else if p.is_infinite() {
+        d.sign() * d.abs().eq(r).cast(d.dtype())
+    } else {
+        d.sign() * (d.abs() / r).pow(p - 1.0)
+    }
+}
+
 fn cdist(cx: &mut Ctx) -> Lowered {
     let (x, y, p) = (cx.tensor(0)?, cx.tensor(1)?, cx.float(2)?);
     let out = cx.out(0)?;
     let v: Value = cx.math(|m| {
         let d = differences(m.expr(x.value), m.expr(y.value)).abs();
-        let last = [d.rank() as i64 - 1];
-        let r = if p == 0.0 {
-            d.ne(0.0).cast(d.dtype()).sum(&last)
-        } else if p == 1.0 {
-            d.sum(&last)
-        } else if p == 2.0 {
-            (d * d).sum(&last).sqrt()
-        } else if p.is_infinite() && d.dims()[last[0] as usize] > 0 {
-            d.reduce(ReduceKind::Maximum, &last)
-        } else if p.is_infinite() {
-            d.sum(&last)
-        } else {
-            d.pow(p).sum(&last).pow(1.0 / p)
-        };
-        r.broadcast(&out.dims).value()
+        norm_of(d, p).broadcast(&out.dims).value()
     })?;
     Ok(v.into())
 }
@@ -60,19 +79,8 @@ fn cdist_backward(cx: &mut Ctx) -> Lowered {
         let pair_rank = d.rank();
         let dy = m.expr(dy.value).unsqueeze(pair_rank - 1);
         let r = m.expr(distance.value).unsqueeze(pair_rank - 1);
-        let slope = if p == 0.0 {
-            d.int(0)
-        } else if p == 1.0 {
-            d.sign()
-        } else if p == 2.0 {
-            d / r
-        } else if p.is_infinite() {
-            d.sign() * d.abs().eq(r).cast(d.dtype())
-        } else {
-            d.sign() * (d.abs() / r).pow(p - 1.0)
-        };
         // At distance 0 the gradient is 0 by convention.
-        let g = r.eq(0.0).select(0.0, slope * dy);
+        let g = r.eq(0.0).select(0.0, slope(d, r, p) * dy);
         g.sum(&[rank as i64 - 1]).broadcast(&out.dims).value()
     })?;
     Ok(v.into())

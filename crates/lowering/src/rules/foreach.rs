@@ -4,7 +4,7 @@ use tnrs_hlo::Value;
 use tnrs_types::{DType, Scalar};
 
 use crate::helpers::{Domain, Lowered};
-use crate::rules::{arithmetic, binary, norm, parts, reduction};
+use crate::rules::{arithmetic, binary, norm, parts, reduction, unary};
 use crate::{result_type, Arg, Ctx, Expr, LowerError, Outcome, Ret, Row, ScalarArg, Tensor};
 
 macro_rules! unaries {
@@ -33,9 +33,9 @@ unaries! {
     "frac", Promoted => |x| x - x.trunc();
     "lgamma", Float => |x| x.lgamma();
     "log", Float => |x| x.log();
-    "log10", Float => |x| x.log() / std::f64::consts::LN_10;
+    "log10", Float => |x| unary::over(x.log(), std::f64::consts::LN_10);
     "log1p", Float => |x| x.log1p();
-    "log2", Float => |x| x.log() / std::f64::consts::LN_2;
+    "log2", Float => |x| unary::over(x.log(), std::f64::consts::LN_2);
     "neg", Promoted => |x| -x;
     "reciprocal", Float => |x| 1.0 / x;
     "round", Promoted => |x| whole(x, |x| x.round());
@@ -62,21 +62,41 @@ macro_rules! binaries {
 }
 binaries! {
     "add" ["Scalar", "ScalarList"], Promoted => |x, y| x + y;
-    "sub" ["Scalar", "ScalarList"], Promoted => |x, y| x - y;
     "mul" ["Scalar", "ScalarList", "List", "Tensor"], Promoted => |x, y| x * y;
     "div" ["Scalar", "ScalarList", "List", "Tensor"], Float => |x, y| x / y;
-    "maximum" ["Scalar", "ScalarList", "List"], Promoted => |x, y| x.max(y);
-    "minimum" ["Scalar", "ScalarList", "List"], Promoted => |x, y| x.min(y);
-    "clamp_min" ["Scalar", "ScalarList", "List"], Promoted => |x, y| x.max(y);
-    "clamp_max" ["Scalar", "ScalarList", "List"], Promoted => |x, y| x.min(y);
-    "pow" ["ScalarList", "List"], Promoted => |x, y| binary::pow(x, y);
+    "maximum" ["List"], Promoted => |x, y| x.max(y);
+    "minimum" ["List"], Promoted => |x, y| x.min(y);
+    "clamp_min" ["List"], Promoted => |x, y| x.max(y);
+    "clamp_max" ["List"], Promoted => |x, y| x.min(y);
 }
 
 /// Rows of other forms.
 pub const ROWS: &[Row] = &[
     Row::new("aten::_foreach_add.List", |cx| scaled(cx, |x, y| x + y)).unit(&["alpha"]),
     Row::new("aten::_foreach_add.Tensor", |cx| scaled(cx, |x, y| x + y)).unit(&["alpha"]),
-    Row::new("aten::_foreach_sub.List", |cx| scaled(cx, |x, y| x - y)).unit(&["alpha"]),
+    Row::new("aten::_foreach_sub.List", |cx| {
+        refuse_bool_difference(cx)?;
+        scaled(cx, |x, y| x - y)
+    })
+    .unit(&["alpha"]),
+    Row::new("aten::_foreach_sub.Scalar", |cx| {
+        refuse_bool_difference(cx)?;
+        pairwise(cx, |x, y| x - y)
+    }),
+    Row::new("aten::_foreach_sub.ScalarList", |cx| {
+        refuse_bool_difference(cx)?;
+        pairwise(cx, |x, y| x - y)
+    }),
+    Row::new("aten::_foreach_maximum.Scalar", |cx| bound(cx, |x, y| x.max(y))),
+    Row::new("aten::_foreach_maximum.ScalarList", |cx| bound(cx, |x, y| x.max(y))),
+    Row::new("aten::_foreach_minimum.Scalar", |cx| bound(cx, |x, y| x.min(y))),
+    Row::new("aten::_foreach_minimum.ScalarList", |cx| bound(cx, |x, y| x.min(y))),
+    Row::new("aten::_foreach_clamp_min.Scalar", |cx| bound(cx, |x, y| x.max(y))),
+    Row::new("aten::_foreach_clamp_min.ScalarList", |cx| bound(cx, |x, y| x.max(y))),
+    Row::new("aten::_foreach_clamp_max.Scalar", |cx| bound(cx, |x, y| x.min(y))),
+    Row::new("aten::_foreach_clamp_max.ScalarList", |cx| bound(cx, |x, y| x.min(y))),
+    Row::new("aten::_foreach_pow.List", power),
+    Row::new("aten::_foreach_pow.ScalarList", power),
     Row::new("aten::_foreach_pow.Scalar", |cx| {
         let e = cx.known(1)?;
         each(cx, &[0], &[0, 1], Domain::Promoted, |v| binary::pow_known(v[0], e))
@@ -111,6 +131,50 @@ pub const ROWS: &[Row] = &[
         })
     }),
 ];
+
+/// Refuses elements whose promoted type the CPU has no kernel for either.
+fn refuse(cx: &Ctx, args: &[usize], refused: fn(DType) -> bool) -> Result<(), LowerError> {
+    for k in 0..list(cx)?.len() {
+        let common = promoted(cx, args, k)?;
+        if refused(common) {
+            return Err(LowerError::unsupported(format!("not implemented for '{}'", common.hlo_name())));
+        }
+    }
+    Ok(())
+}
+
+fn is_bool(d: DType) -> bool {
+    d == DType::Bool
+}
+
+fn refuse_bool_difference(cx: &Ctx) -> Result<(), LowerError> {
+    for k in 0..list(cx)?.len() {
+        for arg in [0, 1] {
+            if promoted(cx, &[arg], k)? == DType::Bool {
+                return Err(LowerError::unsupported(
+                    "Subtraction, the `-` operator, with a bool tensor is not supported. If you are trying to invert \
+                     a mask, use the `~` or `logical_not()` operator instead.",
+                ));
+            }
+        }
+    }
+    Ok(())
+}
+
+fn pairwise(cx: &mut Ctx, f: impl for<'m> Fn(Expr<'m>, Expr<'m>) -> Expr<'m>) -> Lowered {
+    each(cx, &[0, 1], &[0, 1], Domain::Promoted, |v| f(v[0], v[1]))
+}
+
+/// A bound by numbers, which truth values do not have.
+fn bound(cx: &mut Ctx, f: impl for<'m> Fn(Expr<'m>, Expr<'m>) -> Expr<'m>) -> Lowered {
+    refuse(cx, &[0, 1], is_bool)?;
+    pairwise(cx, f)
+}
+
+fn power(cx: &mut Ctx) -> Lowered {
+    refuse(cx, &[0, 1], is_bool)?;
+    pairwise(cx, |x, y| binary::pow(x, y))
+}
 
 /// Rounding leaves integers alone.
 fn whole<'m>(x: Expr<'m>, f: impl Fn(Expr<'m>) -> Expr<'m>) -> Expr<'m> {
@@ -235,6 +299,13 @@ fn each(
     for (k, x) in xs.iter().enumerate() {
         let common = domain.common(promoted(cx, deciding, k)?);
         let compute = domain.compute(common);
+        if cx.outs.is_empty() && common.class() > x.ty.dtype.class() {
+            return Err(LowerError::runtime(format!(
+                "result type {} can't be cast to the desired output type {}",
+                common.hlo_name(),
+                x.ty.dtype.hlo_name()
+            )));
+        }
         let mut values = Vec::with_capacity(args.len());
         for &arg in args {
             values.push(operands.value(cx, arg, k, common, compute)?);
@@ -268,6 +339,7 @@ fn scaled(cx: &mut Ctx, f: impl for<'m> Fn(Expr<'m>, Expr<'m>) -> Expr<'m>) -> L
 
 /// `self + f(value, tensor1, tensor2)`.
 fn addc(cx: &mut Ctx, f: impl for<'m> Fn(Expr<'m>, Expr<'m>, Expr<'m>) -> Expr<'m>) -> Lowered {
+    refuse(cx, &[0, 1, 2], is_bool)?;
     if is_unit(cx, 3) {
         return each(cx, &[0, 1, 2], &[0, 1, 2], Domain::Promoted, |v| v[0] + f(v[1].int(1), v[1], v[2]));
     }
@@ -275,6 +347,7 @@ fn addc(cx: &mut Ctx, f: impl for<'m> Fn(Expr<'m>, Expr<'m>, Expr<'m>) -> Expr<'
 }
 
 fn lerp(cx: &mut Ctx) -> Lowered {
+    refuse(cx, &[0, 1], |d| !d.is_float() && !d.is_complex())?;
     each(cx, &[0, 1, 2], &[0, 1], Domain::Promoted, |v| arithmetic::lerp_formula(v[0], v[1], v[2]))
 }
 

@@ -10,11 +10,8 @@ use crate::layout::inverse;
 use crate::{Ctx, Expr, LowerError, Row};
 
 /// Rows of this family.
-pub(crate) const ROWS: &[Row] = &[
-    Row::new("aten::_fft_c2c", c2c),
-    Row::new("aten::_fft_r2c", r2c),
-    Row::new("aten::_fft_c2r", c2r),
-];
+pub(crate) const ROWS: &[Row] =
+    &[Row::new("aten::_fft_c2c", c2c), Row::new("aten::_fft_r2c", r2c), Row::new("aten::_fft_c2r", c2r)];
 
 /// Dims of transform in one hlo op.
 const MOST: usize = 3;
@@ -96,7 +93,8 @@ fn r2c(cx: &mut Ctx) -> Lowered {
         let Some((&last, rest)) = dims.split_last() else { return y.value() };
         let n = x.ty.dims[last];
         // The dims beside the last that fit the op with it; the others follow.
-        let (others, beside) = rest.split_at(if onesided { rest.len().saturating_sub(MOST - 1) } else { rest.len() });
+        let (others, beside) =
+            rest.split_at(if onesided { rest.len().saturating_sub(MOST - 1) } else { rest.len() });
         let first: Vec<usize> = beside.iter().copied().chain([last]).collect();
         let length: Dims = first.iter().map(|&d| x.ty.dims[d]).collect();
         y = scaled(over(y, FftKind::Rfft, &first, &length), factor);

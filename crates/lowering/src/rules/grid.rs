@@ -234,6 +234,7 @@ impl Shape {
 }
 
 fn forward(cx: &mut Ctx, spatial: usize) -> Lowered {
+    cx.require(0, "grid_sampler", crate::helpers::is_plain_float)?;
     let (x, grid) = (cx.tensor(0)?, cx.tensor(1)?);
     let (s, out) = (Sampling::new(cx, 2)?, cx.out(0)?);
     refuse_cubic_volumes(s, spatial)?;

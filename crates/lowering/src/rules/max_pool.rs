@@ -1,12 +1,12 @@
 //! Max pooling with the positions of the maxima, and its gradient.
 
 use tnrs_hlo::ScatterKind;
-use tnrs_types::{contiguous_strides, DType, Dims, Scalar};
+use tnrs_types::{contiguous_strides, DType, Dims, Raises, Scalar};
 
 use super::accumulate::lowest;
 use super::window::Windows;
 use crate::expr::{Expr, Math};
-use crate::helpers::Lowered;
+use crate::helpers::{is_plain_float, Lowered};
 use crate::{Ctx, LowerError, Outcome, Row};
 
 /// Rows of this family.
@@ -19,7 +19,7 @@ pub(crate) const ROWS: &[Row] = &[
     Row::new("aten::adaptive_max_pool3d", |cx| adaptive(cx, 3)),
     Row::new("aten::adaptive_max_pool2d_backward", |cx| put_back(cx, 2, 2)),
     Row::new("aten::adaptive_max_pool3d_backward", |cx| put_back(cx, 3, 2)),
-    Row::new("aten::max_unpool2d", |cx| unpool(cx, 2)),
+    Row::new("aten::max_unpool2d", |cx| unpool(cx, 2)).format(&[0], |_, rank| rank == 4),
     Row::new("aten::max_unpool3d", |cx| unpool(cx, 3)),
 ];
 
@@ -41,7 +41,7 @@ fn flat_table<'m>(m: &'m Math, tables: &[Vec<i64>], input: &[i64], dims: &[i64])
 }
 
 /// Keeps the larger of a running maximum and a candidate, with positions; NaN wins.
-fn challenge<'m>(best: (Expr<'m>, Expr<'m>), new: (Expr<'m>, Expr<'m>)) -> (Expr<'m>, Expr<'m>) {
+pub(super) fn challenge<'m>(best: (Expr<'m>, Expr<'m>), new: (Expr<'m>, Expr<'m>)) -> (Expr<'m>, Expr<'m>) {
     let mut wins = new.0.gt(best.0);
     if new.0.dtype().is_float() {
         wins = wins.or(new.0.ne(new.0));
@@ -50,6 +50,7 @@ fn challenge<'m>(best: (Expr<'m>, Expr<'m>), new: (Expr<'m>, Expr<'m>)) -> (Expr
 }
 
 fn forward(cx: &mut Ctx, spatial: usize) -> Lowered {
+    cx.require(0, "max_pool", |d| is_plain_float(d) || d.is_int())?;
     let (x, out) = (cx.tensor(0)?, cx.out(0)?);
     let args = [Some(1), Some(2), Some(3), Some(4)];
     let w = Windows::new(cx, spatial, args, &x.ty.dims, &out.dims);
@@ -115,7 +116,7 @@ fn put_planes<'m>(
     m.splat(values.dtype(), out, Scalar::Int(0)).put_flat(kind, at, values)
 }
 
-fn put_back(cx: &mut Ctx, spatial: usize, indices: usize) -> Lowered {
+pub(super) fn put_back(cx: &mut Ctx, spatial: usize, indices: usize) -> Lowered {
     let (dy, indices, out) = (cx.tensor(0)?, cx.tensor(indices)?, cx.out(0)?);
     let acc = out.dtype.opmath();
     let v = cx.math(|m| {
@@ -126,12 +127,13 @@ fn put_back(cx: &mut Ctx, spatial: usize, indices: usize) -> Lowered {
 }
 
 fn unpool(cx: &mut Ctx, spatial: usize) -> Lowered {
+    cx.require(0, "max_unpool", is_plain_float)?;
     let (x, indices, out) = (cx.tensor(0)?, cx.tensor(1)?, cx.out(0)?);
     let size: i64 = out.dims[out.rank() - spatial..].iter().product();
     let site = cx.op;
     let v = cx.math(|m| {
         let [x, at] = m.exprs([x.value, indices.value]);
-        let at = at.checked(0, size, site, 0);
+        let at = at.checked_as(Raises::Runtime, 0, size, site, 0);
         put_planes(x, at, spatial, &out.dims, ScatterKind::Set).value()
     })?;
     Ok(v.into())
@@ -145,6 +147,7 @@ pub(super) fn adaptive_range(i: i64, input: i64, output: i64) -> (i64, i64) {
 }
 
 fn adaptive(cx: &mut Ctx, spatial: usize) -> Lowered {
+    cx.require(0, "adaptive_max_pool", is_plain_float)?;
     let (x, out) = (cx.tensor(0)?, cx.out(0)?);
     let rank = out.rank();
     let lead = rank - spatial;

@@ -1,6 +1,6 @@
 //! Batch normalisation: statistics over all dims but the channel dim 1, computed in f32 for reduced floats.
 
-use tnrs_hlo::Value;
+use tnrs_hlo::{TensorType, Value};
 use tnrs_types::{DType, Dims, Scalar};
 
 use super::norm_layer::{mask, wanted};
@@ -21,6 +21,12 @@ pub(crate) const ROWS: &[Row] = &[
     Row::new("aten::_batch_norm_with_update_functional", |cx| forward(cx, &UPDATE_FUNCTIONAL))
         .dynamic(&["momentum"]),
     Row::new("aten::_batch_norm_no_update", |cx| forward(cx, &NO_UPDATE)).dynamic(&["momentum"]),
+    Row::new("aten::_native_batch_norm_legit.out", |cx| forward_out(cx, &LEGACY))
+        .dynamic(&["momentum"])
+        .infer_by_rule(),
+    Row::new("aten::_batch_norm_with_update.out", |cx| forward_out(cx, &WITH_UPDATE))
+        .dynamic(&["momentum"])
+        .infer_by_rule(),
     Row::new("aten::native_batch_norm_backward", backward),
     Row::new("aten::batch_norm_backward", backward),
 ];
@@ -69,6 +75,9 @@ fn forward(cx: &mut Ctx, form: &Form) -> Lowered {
     let eps = cx.float(form.momentum + 1)?;
     let updates = training && running.iter().any(Option::is_some);
     let momentum = if updates { Some(cx.scalar(form.momentum, acc)?) } else { None };
+    if cx.outs.len() < 3 {
+        cx.outs = stated(&x);
+    }
     let stats = [cx.out(1)?, cx.out(2)?];
     if !training && running.iter().any(Option::is_none) {
         return Err(LowerError::runtime(format!(
@@ -137,6 +146,25 @@ fn forward(cx: &mut Ctx, form: &Form) -> Lowered {
         }
     }
     Ok(outcome)
+}
+
+/// Types of result and statistics where PyTorch has no meta kernel.
+fn stated(x: &Tensor) -> Vec<TensorType> {
+    let channels = x.ty.dims.get(1).copied().unwrap_or(1);
+    let stats = TensorType::new(x.ty.dtype.opmath(), &[channels]);
+    vec![x.ty.clone(), stats.clone(), stats]
+}
+
+/// An `out=` overload that writes the running statistics as well: those come first among what it writes.
+fn forward_out(cx: &mut Ctx, form: &Form) -> Lowered {
+    let mut running = [cx.tensor(3)?.value, cx.tensor(4)?.value];
+    let outcome = forward(cx, form)?;
+    for (argument, _, value) in outcome.writes {
+        running[argument - 3] = value;
+    }
+    let mut rets: Vec<Ret> = running.map(Ret::Tensor).into();
+    rets.extend(outcome.rets);
+    Ok(Outcome { rets, writes: Vec::new() })
 }
 
 /// Gradients for data, weight and bias.

@@ -4,6 +4,7 @@ use tnrs_hlo::{ReduceKind, Value};
 use tnrs_types::DType;
 
 use super::norm_layer::{mask, wanted};
+use super::unary;
 use crate::expr::{Expr, Math};
 use crate::helpers::Lowered;
 use crate::{Ctx, LowerError, Outcome, Row};
@@ -46,6 +47,8 @@ fn forward(cx: &mut Ctx) -> Lowered {
         let x = groups.data(m, x.value, acc);
         let mean = x.reduce_keep(ReduceKind::Add, &[2, 3]) / groups.count();
         let centred = x - mean;
+        // PyTorch updates the mean element by element, so that infinity minus infinity comes up.
+        let mean = mean + unary::nothing(centred).reduce_keep(ReduceKind::Add, &[2, 3]);
         let var = (centred * centred).reduce_keep(ReduceKind::Add, &[2, 3]) / groups.count();
         let rstd = (var + eps).rsqrt();
         let mut y = centred * rstd;

@@ -180,7 +180,8 @@ fn dynamic_mm(cx: &mut Ctx) -> Lowered {
     let r = cx.math(|m| {
         let x = m.expr(x.value).cast(DType::F32);
         let all = m.expr(packed.value);
-        let q = unpack(m, all.steps(0, 0, weights, 1).cast(DType::U8).reshape(&[n, k / 2])).cast(DType::F32) - 8.0;
+        let q = unpack(m, all.steps(0, 0, weights, 1).cast(DType::U8).reshape(&[n, k / 2])).cast(DType::F32)
+            - 8.0;
         let scales = all.steps(0, weights, weights + n * groups, 1).reshape(&[n, groups]);
         let least = x.reduce_keep(ReduceKind::Minimum, &[1]).min(0.0);
         let most = x.reduce_keep(ReduceKind::Maximum, &[1]).max(0.0);

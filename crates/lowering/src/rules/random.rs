@@ -31,11 +31,13 @@ pub const ROWS: &[Row] = &[
     Row::new("aten::bernoulli", |cx| {
         let (p, ty) = (cx.tensor(0)?, cx.out(0)?);
         Ok(bernoulli(cx, &ty, |m| m.expr(p.value))?.into())
-    }),
+    })
+    .any_out(),
     Row::new("aten::bernoulli.p", |cx| {
         let (p, ty) = (probability(cx.float(1)?)?, cx.out(0)?);
         Ok(bernoulli(cx, &ty, |m| m.splat(DType::F32, &[], Scalar::Float(p)))?.into())
-    }),
+    })
+    .any_out(),
     Row::new("aten::normal.Tensor_float", normal),
     Row::new("aten::normal.float_Tensor", normal),
     Row::new("aten::normal.Tensor_Tensor", normal),
@@ -214,6 +216,7 @@ fn bernoulli(
     let v = cx.math(|m| {
         let u = m.expr(u).reshape(&ty.dims);
         let p = p(m);
+        p.ge(0.0).and(p.le(1.0)).assert("Expected p_in >= 0 && p_in <= 1 to be true, but got false.");
         // Compared in f64 where p is f64: a tiny p must not round to another multiple of 2⁻²⁴.
         let wide = if p.dtype() == DType::F64 { DType::F64 } else { DType::F32 };
         u.cast(wide).lt(p.cast(wide)).value()
@@ -236,6 +239,7 @@ fn normal(cx: &mut Ctx) -> Lowered {
     let std = cx.operand(1, compute, compute)?;
     let v = cx.math(|m| {
         let z = m.expr(z).reshape(&ty.dims);
+        m.expr(std).ge(0.0).assert("normal expects all elements of std >= 0.0");
         (z * m.expr(std) + m.expr(mean)).value()
     })?;
     cx.finish(v)

@@ -8,24 +8,24 @@ use tnrs_hlo::ScatterKind;
 use tnrs_types::{DType, Dims, Scalar};
 
 use crate::expr::Expr;
-use crate::helpers::Lowered;
+use crate::helpers::{is_plain_float, Lowered};
 use crate::layout::with_dim;
 use crate::{Ctx, LowerError, Row};
 
 /// Rows of this family.
 pub(crate) const ROWS: &[Row] = &[
     Row::new("aten::reflection_pad1d", |cx| pad(cx, 1, reflect)),
-    Row::new("aten::reflection_pad2d", |cx| pad(cx, 2, reflect)),
-    Row::new("aten::reflection_pad3d", |cx| pad(cx, 3, reflect)),
+    Row::new("aten::reflection_pad2d", |cx| pad(cx, 2, reflect)).format(&[0], any),
+    Row::new("aten::reflection_pad3d", |cx| pad(cx, 3, reflect)).format(&[0], any),
     Row::new("aten::replication_pad1d", |cx| pad(cx, 1, replicate)),
-    Row::new("aten::replication_pad2d", |cx| pad(cx, 2, replicate)),
-    Row::new("aten::replication_pad3d", |cx| pad(cx, 3, replicate)),
+    Row::new("aten::replication_pad2d", |cx| pad(cx, 2, replicate)).format(&[0], any),
+    Row::new("aten::replication_pad3d", |cx| pad(cx, 3, replicate)).format(&[0], any),
     Row::new("aten::reflection_pad1d_backward", |cx| pad_grad(cx, 1, reflect)),
-    Row::new("aten::reflection_pad2d_backward", |cx| pad_grad(cx, 2, reflect)),
-    Row::new("aten::reflection_pad3d_backward", |cx| pad_grad(cx, 3, reflect)),
+    Row::new("aten::reflection_pad2d_backward", |cx| pad_grad(cx, 2, reflect)).format(&[1], any),
+    Row::new("aten::reflection_pad3d_backward", |cx| pad_grad(cx, 3, reflect)).format(&[1], any),
     Row::new("aten::replication_pad1d_backward", |cx| pad_grad(cx, 1, replicate)),
-    Row::new("aten::replication_pad2d_backward", |cx| pad_grad(cx, 2, replicate)),
-    Row::new("aten::replication_pad3d_backward", |cx| pad_grad(cx, 3, replicate)),
+    Row::new("aten::replication_pad2d_backward", |cx| pad_grad(cx, 2, replicate)).format(&[1], any),
+    Row::new("aten::replication_pad3d_backward", |cx| pad_grad(cx, 3, replicate)).format(&[1], any),
     Row::new("aten::upsample_nearest1d", |cx| up(cx, 1, None, Mode::Nearest)),
     Row::new("aten::upsample_nearest2d", |cx| up(cx, 2, None, Mode::Nearest)),
     Row::new("aten::upsample_nearest3d", |cx| up(cx, 3, None, Mode::Nearest)),
@@ -40,6 +40,8 @@ pub(crate) const ROWS: &[Row] = &[
     Row::new("aten::_upsample_bicubic2d_aa", |cx| up(cx, 2, Some(2), Mode::CubicSmooth)),
     Row::new("aten::_upsample_bilinear2d_aa_backward", |cx| down(cx, 2, Some(3), Mode::LinearSmooth)),
     Row::new("aten::_upsample_bicubic2d_aa_backward", |cx| down(cx, 2, Some(3), Mode::CubicSmooth)),
+    Row::new("aten::_upsample_lanczos2d_aa", |cx| up(cx, 2, Some(2), Mode::LanczosSmooth)),
+    Row::new("aten::_upsample_lanczos2d_aa_backward", |cx| down(cx, 2, Some(3), Mode::LanczosSmooth)),
     Row::new("aten::upsample_nearest1d_backward", |cx| down(cx, 1, None, Mode::Nearest)),
     Row::new("aten::upsample_nearest2d_backward", |cx| down(cx, 2, None, Mode::Nearest)),
     Row::new("aten::upsample_nearest3d_backward", |cx| down(cx, 3, None, Mode::Nearest)),
@@ -52,6 +54,11 @@ pub(crate) const ROWS: &[Row] = &[
     Row::new("aten::upsample_bicubic2d_backward", |cx| down(cx, 2, Some(3), Mode::Cubic)),
 ];
 
+/// Results of every type take the order of the operand.
+fn any(_: DType, _: usize) -> bool {
+    true
+}
+
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Mode {
     Nearest,
@@ -62,6 +69,8 @@ enum Mode {
     LinearSmooth,
     /// Cubic likewise.
     CubicSmooth,
+    /// The sinc function windowed by a wider one, likewise.
+    LanczosSmooth,
 }
 
 /// One term of the weighted sum along a dim: for each result position, an operand position and its weight.
@@ -95,33 +104,48 @@ fn apply<'m>(x: Expr<'m>, dim: usize, taps: &[Tap]) -> Expr<'m> {
     sum
 }
 
-/// Applies taps to bytes along a dim as PyTorch's CPU backend does: with integer weights of as many bits as 16 hold.
-fn apply_to_bytes<'m>(x: Expr<'m>, dim: usize, taps: &[Tap]) -> Expr<'m> {
-    let m = x.math();
-    let mut weights: Vec<Vec<f64>> =
-        taps.iter().map(|t| t.weight.clone().unwrap_or_else(|| vec![1.0; t.at.len()])).collect();
-    // Positions beyond the edge are the edge, whose weights are one weight.
-    for k in 1..taps.len() {
-        for i in 0..taps[k].at.len() {
-            if let Some(first) = (0..k).find(|&j| taps[j].at[i] == taps[k].at[i]) {
-                weights[first][i] += weights[k][i];
-                weights[k][i] = 0.0;
+/// Weights per operand position: of each result position, with the positions ascending.
+fn rows_of(taps: &[Tap]) -> Vec<Vec<(i64, f64)>> {
+    let count = taps.first().map_or(0, |t| t.at.len());
+    (0..count)
+        .map(|i| {
+            let mut row: Vec<(i64, f64)> = Vec::new();
+            for t in taps {
+                let w = t.weight.as_ref().map_or(1.0, |w| w[i]);
+                match row.iter_mut().find(|(at, _)| *at == t.at[i]) {
+                    Some((_, sum)) => *sum += w,
+                    None => row.push((t.at[i], w)),
+                }
             }
-        }
-    }
-    let most = weights.iter().flatten().fold(0.0f64, |a, &w| a.max(w));
-    let bits = (0..22).find(|&p| (0.5 + most * f64::from(1 << (p + 1))) as i64 >= 1 << 15).unwrap_or(22);
+            row
+        })
+        .collect()
+}
+
+/// As [`apply`] for bytes: with 16-bit fixed-point weights of as many fractional bits as fit, as PyTorch's CPU kernels
+/// for images, rounded to bytes after each dim.
+fn apply_fixed<'m>(x: Expr<'m>, dim: usize, taps: &[Tap]) -> Expr<'m> {
+    let m = x.math();
+    let rows = rows_of(taps);
+    let largest = rows.iter().flatten().map(|(_, w)| *w).fold(0.0, f64::max);
+    let fits = |bits: &i32| ((0.5 + largest * f64::from(1 << (bits + 1))) as i64) < 1 << 15;
+    let bits = (0..22).take_while(fits).count() as i32;
+    let fixed = |w: f64| (w * f64::from(1 << bits) + if w < 0.0 { -0.5 } else { 0.5 }) as i64;
+    let longest = rows.iter().map(Vec::len).max().unwrap_or(0);
+    let size = x.dims()[dim];
     let wide = x.cast(DType::I32);
-    let mut sum = None;
-    for (t, w) in taps.iter().zip(&weights) {
-        let rows = wide.take_rows(dim, m.ints(&t.at));
-        let w: Vec<f64> = w.iter().map(|w| (w * f64::from(1 << bits)).round()).collect();
-        let part = rows * m.floats_along(DType::F64, &w, dim, &rows.dims()).cast(DType::I32);
-        sum = Some(sum.map_or(part, |s: Expr<'m>| s + part));
+    let mut dims = x.dims();
+    dims[dim] = rows.len() as i64;
+    let mut sum = m.splat(DType::I32, &dims, Scalar::Int(if bits == 0 { 0 } else { 1 << (bits - 1) }));
+    for k in 0..longest {
+        let tap = |row: &Vec<(i64, f64)>| row.get(k).copied().unwrap_or((size - 1, 0.0));
+        let at: Vec<i64> = rows.iter().map(|r| tap(r).0).collect();
+        let weight: Vec<i64> = rows.iter().map(|r| fixed(tap(r).1)).collect();
+        let weight = m.ints(&weight).cast(DType::I32).along(dim, &dims);
+        sum = sum + wide.take_rows(dim, m.ints(&at)) * weight;
     }
-    let Some(sum) = sum else { return x };
-    let half = if bits > 0 { 1 << (bits - 1) } else { 0 };
-    (sum + sum.int(half)).shr(sum.int(i64::from(bits))).max(0.0).min(255.0).cast(DType::U8)
+    let shifted = sum.shr(sum.int(i64::from(bits)));
+    shifted.max(shifted.int(0)).min(shifted.int(255)).cast(DType::U8)
 }
 
 /// The adjoint of [`apply`] for an operand of `size` along the dim.
@@ -242,6 +266,7 @@ fn taps(mode: Mode, input: i64, output: i64, align: bool, scale: Option<f64>, f6
         }
         Mode::LinearSmooth => smooth_taps(input, output, step, 1.0, |x| (1.0 - x.abs()).max(0.0)),
         Mode::CubicSmooth => smooth_taps(input, output, step, 2.0, |x| cubic(x, -0.5)),
+        Mode::LanczosSmooth => smooth_taps(input, output, step, 3.0, lanczos),
         Mode::Cubic => (-1..3)
             .map(|k| {
                 let mut at = Vec::new();
@@ -282,6 +307,23 @@ fn smooth_taps(input: i64, output: i64, step: f64, radius: f64, filter: fn(f64) 
         .collect()
 }
 
+/// sinc(x)·sinc(x/3) up to 3, with sinc(x) = sin(πx)/πx.
+fn lanczos(x: f64) -> f64 {
+    let sinc = |x: f64| {
+        let t = std::f64::consts::PI * x;
+        if t == 0.0 {
+            1.0
+        } else {
+            t.sin() / t
+        }
+    };
+    if x.abs() < 3.0 {
+        sinc(x) * sinc(x / 3.0)
+    } else {
+        0.0
+    }
+}
+
 /// The cubic convolution kernel; `a` is its slope at 1.
 fn cubic(x: f64, a: f64) -> f64 {
     let x = x.abs();
@@ -314,9 +356,9 @@ fn resize_taps(
             let (n, o) = (input[dim], output[dim]);
             let scale = cx.float(scales + k).ok();
             let same = n == o && (scale.is_none() || align_corners || scale == Some(1.0));
-            // Weights of bytes become integers, from f64.
-            let exact = dtype == DType::F64 || (dtype == DType::U8 && spatial == 2);
-            let t = taps(mode, n, o, align_corners, scale, exact);
+            // The weights of bytes are computed in f64 before they become fixed-point numbers.
+            let precise = dtype == DType::F64 || dtype == DType::U8 && spatial == 2;
+            let t = taps(mode, n, o, align_corners, scale, precise);
             (!same).then_some((dim, t))
         })
         .collect()
@@ -327,11 +369,10 @@ fn up(cx: &mut Ctx, spatial: usize, align: Option<usize>, mode: Mode) -> Lowered
     let scales = align.map_or(2, |a| a + 1);
     let acc = compute_type(mode, out.dtype)?;
     let taps = resize_taps(cx, &x.ty.dims, &out.dims, spatial, scales, align, mode, out.dtype);
-    if out.dtype == DType::U8 && spatial == 2 && !matches!(mode, Mode::Nearest | Mode::NearestExact) {
+    if spatial == 2 && out.dtype == DType::U8 && acc != DType::U8 {
         let v = cx.math(|m| {
-            // PyTorch weighs rows before columns, and what is between them is bytes.
-            let y = taps.iter().rev().fold(m.expr(x.value), |x, (dim, t)| apply_to_bytes(x, *dim, t));
-            y.value()
+            // Columns first, as each pass rounds.
+            taps.iter().rev().fold(m.expr(x.value), |x, (dim, t)| apply_fixed(x, *dim, t)).value()
         })?;
         return Ok(v.into());
     }
@@ -345,6 +386,7 @@ fn up(cx: &mut Ctx, spatial: usize, align: Option<usize>, mode: Mode) -> Lowered
 
 fn down(cx: &mut Ctx, spatial: usize, align: Option<usize>, mode: Mode) -> Lowered {
     let (dy, out) = (cx.tensor(0)?, cx.out(0)?);
+    compute_type(mode, out.dtype)?;
     let scales = align.map_or(3, |a| a + 1);
     let acc = out.dtype.opmath();
     let dims: Dims = dy.ty.dims.clone();
@@ -359,12 +401,17 @@ fn down(cx: &mut Ctx, spatial: usize, align: Option<usize>, mode: Mode) -> Lower
 /// Copies need no arithmetic; images of bytes are weighted in f32.
 fn compute_type(mode: Mode, dtype: DType) -> Result<DType, LowerError> {
     match mode {
-        Mode::Nearest | Mode::NearestExact => Ok(dtype),
+        Mode::Nearest | Mode::NearestExact if dtype == DType::U8 || is_plain_float(dtype) => Ok(dtype),
         _ if dtype == DType::U8 => Ok(DType::F32),
-        _ if dtype.is_float() => Ok(dtype.opmath()),
-        _ => {
-            Err(LowerError::runtime("interpolation is implemented for floating point and byte tensors only"))
-        }
+        Mode::LanczosSmooth if dtype.is_reduced_float() => Err(LowerError::unsupported(format!(
+            "\"compute_index_ranges_weights\" not implemented for '{}'",
+            dtype.hlo_name()
+        ))),
+        _ if is_plain_float(dtype) => Ok(dtype.opmath()),
+        _ => Err(LowerError::unsupported(format!(
+            "\"compute_indices_weights\" not implemented for '{}'",
+            dtype.hlo_name()
+        ))),
     }
 }
 

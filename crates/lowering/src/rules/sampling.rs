@@ -5,7 +5,7 @@ use tnrs_types::{numel, Class, DType, Scalar};
 
 use crate::helpers::{apply_as, Lowered};
 use crate::rules::random::{digits, sum_last, uniform, write};
-use crate::{Arg, Ctx, LowerError, Outcome, Row};
+use crate::{Ctx, LowerError, Outcome, Ret, Row};
 
 /// Rows of this family.
 pub const ROWS: &[Row] = &[
@@ -25,8 +25,23 @@ pub const ROWS: &[Row] = &[
         let v = apply_as(cx, [0, 1, 2], dtype, dtype.opmath(), |[g, mask, scale]| g * mask * scale)?;
         cx.finish(v)
     }),
-    Row::new("aten::multinomial", multinomial),
+    Row::new("aten::multinomial", multinomial).exact(),
     Row::new("aten::rrelu_with_noise", rrelu_with_noise),
+    Row::new("aten::rrelu_with_noise_", |cx| {
+        let (y, noise) = randomly_leaky(cx)?;
+        let mut writes = vec![(0, 0, y)];
+        writes.extend(noise.map(|n| (1, 0, n)));
+        Ok(Outcome::writes(writes))
+    }),
+    Row::new("aten::rrelu_with_noise.out", |cx| {
+        let (y, noise) = randomly_leaky(cx)?;
+        let noise = match noise {
+            Some(noise) => noise,
+            None => cx.tensor(1)?.value,
+        };
+        Ok(Outcome::tensors(&[noise, y]))
+    })
+    .infer_by_rule(),
 ];
 
 /// Greatest value, and least, of an integer type.
@@ -175,6 +190,18 @@ fn multinomial(cx: &mut Ctx) -> Lowered {
     }
     let weights = cx.cast(x.value, DType::F64)?;
     let weights = cx.b.reshape(weights, &[rows, categories])?;
+    cx.math(|m| {
+        let w = m.expr(weights);
+        let legal = w.ge(0.0).and(w.lt(f64::INFINITY));
+        legal.assert("probability tensor contains either `inf`, `nan` or element < 0");
+        sum_last(w).gt(0.0).assert("invalid multinomial distribution (sum of probabilities <= 0)");
+        if !replace {
+            let positive = sum_last(w.gt(0.0).cast(DType::I64));
+            positive.ge(samples as f64).assert(
+                "invalid multinomial distribution (with replacement=False, not enough non-negative category to sample)",
+            );
+        }
+    })?;
     let v = if replace {
         with_replacement(cx, weights, rows, categories, samples)?
     } else {
@@ -212,8 +239,15 @@ fn with_replacement(
     })
 }
 
-/// In training, each negative element gets its own random slope, which is kept in `noise`; otherwise the mean slope.
 fn rrelu_with_noise(cx: &mut Ctx) -> Lowered {
+    let (y, noise) = randomly_leaky(cx)?;
+    let writes = noise.map(|n| (1, 0, n)).into_iter().collect();
+    Ok(Outcome { rets: vec![Ret::Tensor(y)], writes })
+}
+
+/// In training, each negative element gets its own random slope, which is kept in `noise`; otherwise the mean slope,
+/// and no noise.
+fn randomly_leaky(cx: &mut Ctx) -> Result<(Value, Option<Value>), LowerError> {
     let x = cx.tensor(0)?;
     let dtype = x.ty.dtype;
     let compute = dtype.opmath();
@@ -225,7 +259,7 @@ fn rrelu_with_noise(cx: &mut Ctx) -> Lowered {
             let (x, slope) = (m.expr(v), (m.expr(lower) + m.expr(upper)) * 0.5);
             x.gt(0.0).select(x, x * slope).value()
         })?;
-        return cx.finish(v);
+        return Ok((cx.fit(v, &x.ty)?, None));
     }
     let u = uniform(cx, numel(&x.ty.dims), digits(compute), compute)?;
     let (y, noise) = cx.math(|m| {
@@ -234,11 +268,7 @@ fn rrelu_with_noise(cx: &mut Ctx) -> Lowered {
         let noise = x.le(0.0).select(slope, 1.0);
         ((x * noise).value(), noise.value())
     })?;
-    let noise_ty = match cx.args.get(1) {
-        Some(Arg::Tensor(t)) => t.ty.clone(),
-        _ => TensorType::new(dtype, &x.ty.dims),
-    };
+    let noise_ty = cx.tensor(1)?.ty;
     let noise = cx.fit(noise, &noise_ty)?;
-    let Outcome { rets, .. } = cx.finish(y)?;
-    Ok(Outcome { rets, writes: vec![(1, 0, noise)] })
+    Ok((cx.fit(y, &x.ty)?, Some(noise)))
 }

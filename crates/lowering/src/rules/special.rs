@@ -1,4 +1,4 @@
-//! Special functions: modified Bessel functions, scaled erfc, zeta and polygamma.
+//! Special functions: modified Bessel functions of the first kind, scaled erfc, zeta, polygamma, incomplete gamma.
 //!
 //! The tables are Chebyshev coefficients (of T₀, T₁, …) of the function named above each, computed from its values at
 //! the Chebyshev nodes with 40 digits and cut where they fall below the precision of f64.
@@ -25,12 +25,22 @@ pub const ROWS: &[Row] = &[
     Row::new("aten::special_i1e", |cx| map(cx, [0], Domain::Float, |[x]| i1e(x))),
     Row::new("aten::special_erfcx", |cx| map(cx, [0], Domain::Float, |[x]| erfcx(x))),
     Row::new("aten::special_log_ndtr", |cx| map(cx, [0], Domain::Float, |[x]| log_ndtr(x))),
-    Row::new("aten::special_zeta", |cx| map(cx, [0, 1], Domain::Float, |[s, q]| zeta(s, q))),
+    Row::new("aten::special_zeta", |cx| {
+        map(cx, [0, 1], Domain::Float, |[s, q]| s.math().elementwise("zeta", &[], &[s, q]))
+    }),
     Row::new("aten::polygamma", polygamma),
+    // PyTorch has no meta kernel for it.
+    Row::new("aten::mvlgamma", mvlgamma).infer_by_rule(),
+    Row::new("aten::igamma", |cx| {
+        map(cx, [0, 1], Domain::Float, |[a, x]| a.math().elementwise("igamma", &[], &[a, x]))
+    }),
+    Row::new("aten::igammac", |cx| {
+        map(cx, [0, 1], Domain::Float, |[a, x]| a.math().elementwise("igammac", &[], &[a, x]))
+    }),
 ];
 
-/// Clenshaw's recurrence.
-fn chebyshev<'m>(t: Expr<'m>, coefficients: &[f64]) -> Expr<'m> {
+/// Clenshaw's recurrence: Σ cₖ Tₖ(t).
+pub(super) fn chebyshev<'m>(t: Expr<'m>, coefficients: &[f64]) -> Expr<'m> {
     let zero = t.int(0);
     let (mut b1, mut b2) = (zero, zero);
     for &c in coefficients[1..].iter().rev() {
@@ -40,7 +50,7 @@ fn chebyshev<'m>(t: Expr<'m>, coefficients: &[f64]) -> Expr<'m> {
 }
 
 /// e⁻|x| I₀(x).
-fn i0e(x: Expr<'_>) -> Expr<'_> {
+pub(super) fn i0e(x: Expr<'_>) -> Expr<'_> {
     let a = x.abs();
     let near = chebyshev(a / 4.0 - 1.0, &I0_NEAR);
     let far = chebyshev(16.0 / a.max(8.0) - 1.0, &I0_FAR) / a.sqrt();
@@ -48,7 +58,7 @@ fn i0e(x: Expr<'_>) -> Expr<'_> {
 }
 
 /// e⁻|x| I₁(x).
-fn i1e(x: Expr<'_>) -> Expr<'_> {
+pub(super) fn i1e(x: Expr<'_>) -> Expr<'_> {
     let a = x.abs();
     let near = x * chebyshev(a / 4.0 - 1.0, &I1_NEAR);
     let far = chebyshev(16.0 / a.max(8.0) - 1.0, &I1_FAR) / a.sqrt();
@@ -71,60 +81,31 @@ fn log_ndtr(x: Expr<'_>) -> Expr<'_> {
     x.lt(-1.0).select(tail, general)
 }
 
-/// Bernoulli numbers B₂, B₄, … B₂₄ as fractions.
-const BERNOULLI: [(f64, f64); 12] = [
-    (1.0, 6.0),
-    (-1.0, 30.0),
-    (1.0, 42.0),
-    (-1.0, 30.0),
-    (5.0, 66.0),
-    (-691.0, 2730.0),
-    (7.0, 6.0),
-    (-3617.0, 510.0),
-    (43867.0, 798.0),
-    (-174611.0, 330.0),
-    (854513.0, 138.0),
-    (-236364091.0, 2730.0),
-];
-
-/// Hurwitz' ζ(s, q) = Σ (q + k)⁻ˢ, by the Euler–Maclaurin formula from the first q + k above 9 on; q down to −30.
-fn zeta<'m>(s: Expr<'m>, q: Expr<'m>) -> Expr<'m> {
-    let mut sum = q.pow(-s);
-    let mut a = q;
-    for k in 1..40 {
-        let next = a + 1.0;
-        let wanted = if k < 10 { next.eq(next) } else { a.le(9.0) };
-        a = wanted.select(next, a);
-        sum = wanted.select(sum + a.pow(-s), sum);
-    }
-    let power = a.pow(-s);
-    let mut r = sum + power * a / (s - 1.0) - power * 0.5;
-    let mut factor = s * power / a;
-    for (j, (numerator, denominator)) in BERNOULLI.iter().enumerate() {
-        let k = 2.0 * (j as f64 + 1.0);
-        let factorial: f64 = (1..=(k as i64)).map(|i| i as f64).product();
-        r = r + factor * (numerator / denominator / factorial);
-        factor = factor * (s + (k - 1.0)) * (s + k) / (a * a);
-    }
-    let pole = q.le(0.0).and(q.floor().eq(q));
-    let undefined = q.lt(0.0).and(s.floor().ne(s));
-    let r = pole.select(f64::INFINITY, undefined.select(f64::NAN, r));
-    s.eq(1.0).select(f64::INFINITY, s.lt(1.0).select(f64::NAN, r))
-}
-
 /// The n-th derivative of digamma.
 fn polygamma(cx: &mut Ctx) -> Lowered {
     let n = cx.int(0)?;
     if n < 0 {
         return Err(crate::LowerError::runtime("polygamma(n, x) does not support negative n."));
     }
-    let factorial: f64 = (1..=n).map(|i| i as f64).product();
-    let sign = if n % 2 == 0 { -1.0 } else { 1.0 };
     let v = apply(cx, [1], Domain::Float, |[x]| match n {
         0 => unary::digamma(x),
-        _ => zeta(x.constant(Scalar::Int(n + 1)), x) * (sign * factorial),
+        _ => x.math().elementwise("polygamma", &[Scalar::Int(n)], &[x]),
     })?;
     cx.finish(v)
+}
+
+/// ln Γₚ(x) = p(p − 1)/4 ln π + Σⱼ ln Γ(x − j/2), j from 0 to p − 1.
+fn mvlgamma(cx: &mut Ctx) -> Lowered {
+    let p = cx.int(1)?;
+    if p < 1 {
+        return Err(crate::LowerError::runtime("p has to be greater than or equal to 1"));
+    }
+    let common = Domain::Float.common(cx.promoted(&[0])?);
+    let v = apply(cx, [0], Domain::Float, |[x]| {
+        let sum = (1..p).fold(x.lgamma(), |sum, j| sum + (x - j as f64 / 2.0).lgamma());
+        sum + (p * (p - 1)) as f64 / 4.0 * std::f64::consts::PI.ln()
+    })?;
+    Ok(cx.cast(v, common)?.into())
 }
 
 /// e⁻ˣ I₀(x) on [0, 8], in t = x/4 − 1.

@@ -32,9 +32,9 @@ pub const ROWS: &[Row] = rows! {
     "expm1" => |x| x.expm1();
     "lgamma" => |x| x.lgamma();
     "log" => |x| x.log();
-    "log10" => |x| x.log() / LN_10;
+    "log10" => |x| over(x.log(), LN_10);
     "log1p" => |x| x.log1p();
-    "log2" => |x| x.log() / LN_2;
+    "log2" => |x| over(x.log(), LN_2);
     "reciprocal" => |x| 1.0 / x;
     "rsqrt" => |x| x.rsqrt();
     "sigmoid" => |x| x.sigmoid();
@@ -42,7 +42,6 @@ pub const ROWS: &[Row] = rows! {
     "sinc" => |x| sinc(x);
     "sinh" => |x| x.sinh();
     "special_entr" => |x| entr(x);
-    "special_ndtri" => |x| ndtri(x);
     "special_spherical_bessel_j0" => |x| spherical_bessel_j0(x);
     "sqrt" => |x| x.sqrt();
     "tan" => |x| x.tan();
@@ -50,6 +49,22 @@ pub const ROWS: &[Row] = rows! {
     "deg2rad" => |x| x * (PI / 180.0);
     "rad2deg" => |x| x * (180.0 / PI);
 };
+
+/// The quotient by a real number, part by part.
+pub fn over(x: Expr<'_>, divisor: f64) -> Expr<'_> {
+    if x.dtype().is_complex() {
+        return (x.real() / divisor).complex(x.imag() / divisor);
+    }
+    x / divisor
+}
+
+/// Zero where a number is finite, else NaN; part by part.
+pub fn nothing(x: Expr<'_>) -> Expr<'_> {
+    if x.dtype().is_complex() {
+        return (x.real() - x.real()).complex(x.imag() - x.imag());
+    }
+    x - x
+}
 
 /// 2ˣ.
 pub fn exp2(x: Expr<'_>) -> Expr<'_> {
@@ -89,11 +104,6 @@ fn spherical_bessel_j0(x: Expr<'_>) -> Expr<'_> {
     }
     let general = x.is_inf().select(0.0, x.sin() / x);
     x.abs().lt(0.5).select(series, general)
-}
-
-/// Inverse of the normal distribution function.
-fn ndtri(x: Expr<'_>) -> Expr<'_> {
-    (x * 2.0 - 1.0).erfinv() * std::f64::consts::SQRT_2
 }
 
 fn eps(cx: &Ctx, i: usize) -> Option<f64> {

@@ -1,11 +1,11 @@
 //! Sliding blocks to columns and back.
 
 use smallvec::smallvec;
-use tnrs_types::{Dims, Scalar};
+use tnrs_types::{DType, Dims, Scalar};
 
 use super::window::Windows;
 use crate::expr::Expr;
-use crate::helpers::Lowered;
+use crate::helpers::{is_plain_float, Lowered};
 use crate::{Ctx, Row};
 
 /// Rows of this family.
@@ -32,6 +32,7 @@ fn with_batch(dims: &[i64], full: usize) -> Dims {
 }
 
 fn im2col(cx: &mut Ctx) -> Lowered {
+    cx.require(0, "im2col_out_cpu", |d| is_plain_float(d) || d.is_complex() || d == DType::Bool)?;
     let (x, out) = (cx.tensor(0)?, cx.out(0)?);
     let dims = with_batch(&x.ty.dims, 4);
     let w = windows(cx, 1, &dims);

@@ -2,6 +2,7 @@
 
 use crate::helpers::Lowered;
 use crate::rules::reduction::{count, operand};
+use crate::rules::unary;
 use crate::{Ctx, Row};
 
 /// Rows of this family.
@@ -20,11 +21,17 @@ fn variance(cx: &mut Ctx, root: bool, with_mean: bool) -> Lowered {
     let (spread, mean) = cx.math(|m| {
         let x = m.expr(x);
         let n = count(x, &dims) as f64;
-        let mean = x.reduce_keep(tnrs_hlo::ReduceKind::Add, &dims) / n;
+        let mean = unary::over(x.reduce_keep(tnrs_hlo::ReduceKind::Add, &dims), n);
         let d = x - mean;
         let square = if x.dtype().is_complex() { d.real() * d.real() + d.imag() * d.imag() } else { d * d };
         let var = square.sum(&dims) / (n - correction).max(0.0);
         let spread = if root { var.sqrt() } else { var };
+        // PyTorch updates the mean element by element, so that infinity minus infinity comes up.
+        let mean = if with_mean && n > 1.0 {
+            mean + unary::nothing(d).reduce_keep(tnrs_hlo::ReduceKind::Add, &dims)
+        } else {
+            mean
+        };
         (spread.value(), mean.value())
     })?;
     if with_mean {

@@ -21,6 +21,7 @@ mod index;
 mod node;
 mod norm;
 mod optim;
+mod pack;
 mod reduce;
 mod rows;
 mod shape;

@@ -1,8 +1,19 @@
 //! Routines of custom calls: what runs `tnrs_hlo::CustomCall`. One family a file; a routine checks nothing that the
 //! row's check has checked, and allocates the scratch it needs.
+mod element;
+mod linalg;
+mod linalg_info;
+mod loss;
+mod segment;
+
 use tnrs_hal::Fault;
 use tnrs_hlo::CustomCall;
 use tnrs_types::{DType, Dims};
+
+mod elements;
+mod sample;
+mod scan;
+mod special;
 
 /// Dense row-major memory of an operand or result.
 #[derive(Clone, Debug)]
@@ -92,7 +103,14 @@ pub(crate) struct Routine {
     pub cost: fn(&Args) -> u64,
 }
 
-static FAMILIES: &[&[Routine]] = &[];
+static FAMILIES: &[&[Routine]] = &[
+    linalg::ROUTINES,
+    loss::ROUTINES,
+    sample::ROUTINES,
+    scan::ROUTINES,
+    segment::ROUTINES,
+    special::ROUTINES,
+];
 
 /// The routine of a custom call, if this machine has it.
 pub(crate) fn find(name: &str) -> Option<&'static Routine> {

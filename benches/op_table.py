@@ -1,0 +1,173 @@
+"""Calls of about 10⁶ elements for the operators that are neither elementwise functions nor plain reductions."""
+
+import torch
+import torch.nn.functional as F
+
+_generator = torch.Generator().manual_seed(0)
+
+
+def values(*sizes, dtype=torch.float32, low=-3.0, high=3.0):
+    """Evenly spread random numbers."""
+    x = torch.rand(sizes, generator=_generator, dtype=torch.float64) * (high - low) + low
+    return x.to(dtype) if dtype != torch.bool else x > (low + high) / 2
+
+
+def integers(high, *sizes):
+    return torch.randint(high, sizes, generator=_generator)
+
+
+X = values(1000, 1000)
+V = values(1_000_000)
+IMAGE = values(4, 16, 128, 128)
+ROW = values(1000)
+INDEX = integers(1000, 1000, 1000)
+ROWS = integers(1000, 1000)
+MASK = values(1000, 1000) > 0
+SQUARE = values(256, 256) + 20 * torch.eye(256)
+POSITIVE = SQUARE @ SQUARE.T
+COMPLEX = torch.complex(values(1000, 500), values(1000, 500))
+
+TABLE = {
+    "sort": (lambda x: torch.sort(x), X),
+    "sort 1e6 in one row": (torch.sort, V),
+    "argsort": (torch.argsort, X),
+    "topk 10": (lambda x: torch.topk(x, 10), X),
+    "kthvalue": (lambda x: torch.kthvalue(x, 500), X),
+    "median": (lambda x: torch.median(x, -1), X),
+    "mode": (lambda x: torch.mode(x, -1), INDEX),
+    "unique": (torch.unique, INDEX),
+    "cumsum": (lambda x: torch.cumsum(x, -1), X),
+    "cumsum columns": (lambda x: torch.cumsum(x, 0), X),
+    "cumprod": (lambda x: torch.cumprod(x, -1), X),
+    "cummax": (lambda x: torch.cummax(x, -1), X),
+    "logcumsumexp": (lambda x: torch.logcumsumexp(x, -1), X),
+    "gather": (lambda x, i: torch.gather(x, 1, i), X, INDEX),
+    "scatter": (lambda x, i, s: torch.scatter(x, 1, i, s), X, INDEX, X),
+    "scatter_add": (lambda x, i, s: torch.scatter_add(x, 1, i, s), X, INDEX, X),
+    "scatter_reduce amax": (lambda x, i, s: torch.scatter_reduce(x, 1, i, s, "amax"), X, INDEX, X),
+    "index_select": (lambda x, i: torch.index_select(x, 0, i), X, ROWS),
+    "index_add": (lambda x, i, s: torch.index_add(x, 0, i, s), X, ROWS, X),
+    "index_copy": (lambda x, i, s: torch.index_copy(x, 0, i, s), X, torch.randperm(1000, generator=_generator), X),
+    "index rows": (lambda x, i: x[i], X, ROWS),
+    "index rows and columns": (lambda x, i, j: x[i, j], X, INDEX, INDEX),
+    "index mask": (lambda x, m: x[m], X, MASK),
+    "masked_select": (torch.masked_select, X, MASK),
+    "masked_fill": (lambda x, m: torch.masked_fill(x, m, 0.0), X, MASK),
+    "masked_scatter": (torch.masked_scatter, X, MASK, X),
+    "nonzero": (torch.nonzero, MASK),
+    "where": (lambda m, x: torch.where(m, x, 0.0), MASK, X),
+    "take": (torch.take, X, INDEX),
+    "embedding": (F.embedding, ROWS.repeat(1), values(1000, 1000)),
+    "embedding_bag": (lambda i, w: F.embedding_bag(i, w), integers(1000, 1000, 8), values(1000, 128)),
+    "bincount": (torch.bincount, INDEX.flatten()),
+    "histc": (lambda x: torch.histc(x, 100), X),
+    "searchsorted": (torch.searchsorted, torch.sort(ROW).values, X),
+    "bucketize": (torch.bucketize, X, torch.sort(ROW).values),
+    "isin": (torch.isin, INDEX, integers(1000, 100)),
+    "repeat_interleave": (lambda x: torch.repeat_interleave(x, 2, 0), values(500, 1000)),
+    "clone": (torch.clone, X),
+    "transpose copy": (lambda x: x.t().contiguous(), X),
+    "permute copy": (lambda x: x.permute(0, 2, 3, 1).contiguous(), IMAGE),
+    "cat": (lambda x, y: torch.cat([x, y]), values(500, 1000), values(500, 1000)),
+    "cat columns": (lambda x, y: torch.cat([x, y], 1), values(1000, 500), values(1000, 500)),
+    "stack": (lambda x, y: torch.stack([x, y], -1), values(1000, 500), values(1000, 500)),
+    "flip": (lambda x: torch.flip(x, (0, 1)), X),
+    "roll": (lambda x: torch.roll(x, (3, 5), (0, 1)), X),
+    "rot90": (lambda x: torch.rot90(x), X),
+    "tril": (torch.tril, X),
+    "triu": (torch.triu, X),
+    "diagonal copy": (lambda x: torch.diag_embed(x), ROW),
+    "pad constant": (lambda x: F.pad(x, (1, 1, 1, 1)), IMAGE),
+    "pad reflect": (lambda x: F.pad(x, (2, 2, 2, 2), "reflect"), IMAGE),
+    "pad replicate": (lambda x: F.pad(x, (2, 2, 2, 2), "replicate"), IMAGE),
+    "unfold": (lambda x: F.unfold(x, 3), values(4, 4, 128, 128)),
+    "fold": (lambda x: F.fold(x, (64, 64), 3), values(4, 36, 3844)),
+    "pixel_shuffle": (lambda x: F.pixel_shuffle(x, 4), IMAGE),
+    "max_pool2d": (lambda x: F.max_pool2d(x, 2), IMAGE),
+    "max_pool2d 3x3": (lambda x: F.max_pool2d(x, 3, 2, 1), IMAGE),
+    "avg_pool2d": (lambda x: F.avg_pool2d(x, 2), IMAGE),
+    "adaptive_avg_pool2d": (lambda x: F.adaptive_avg_pool2d(x, 7), IMAGE),
+    "adaptive_max_pool2d": (lambda x: F.adaptive_max_pool2d(x, 7), IMAGE),
+    "interpolate nearest": (lambda x: F.interpolate(x, scale_factor=2), values(4, 4, 128, 128)),
+    "interpolate bilinear": (lambda x: F.interpolate(x, scale_factor=2, mode="bilinear"), values(4, 4, 128, 128)),
+    "interpolate bicubic": (lambda x: F.interpolate(x, scale_factor=2, mode="bicubic"), values(4, 4, 128, 128)),
+    "grid_sample": (
+        lambda x, g: F.grid_sample(x, g, align_corners=False),
+        IMAGE,
+        values(4, 128, 128, 2, low=-1.0, high=1.0),
+    ),
+    "conv1d": (lambda x, w: F.conv1d(x, w, padding=1), values(8, 32, 1024), values(32, 32, 3)),
+    "conv2d depthwise": (lambda x, w: F.conv2d(x, w, padding=1, groups=16), IMAGE, values(16, 1, 3, 3)),
+    "conv_transpose2d": (lambda x, w: F.conv_transpose2d(x, w, stride=2), values(4, 16, 64, 64), values(16, 16, 2, 2)),
+    "conv3d": (lambda x, w: F.conv3d(x, w, padding=1), values(2, 8, 16, 32, 32), values(8, 8, 3, 3, 3)),
+    "batch_norm": (lambda x: F.batch_norm(x, None, None, training=True), IMAGE),
+    "group_norm": (lambda x: F.group_norm(x, 4), IMAGE),
+    "instance_norm": (F.instance_norm, IMAGE),
+    "layer_norm": (lambda x: F.layer_norm(x, (1000,)), X),
+    "local_response_norm": (lambda x: F.local_response_norm(x, 5), IMAGE),
+    "softmax": (lambda x: torch.softmax(x, -1), X),
+    "softmax columns": (lambda x: torch.softmax(x, 0), X),
+    "log_softmax": (lambda x: torch.log_softmax(x, -1), X),
+    "logsumexp": (lambda x: torch.logsumexp(x, -1), X),
+    "cross_entropy": (F.cross_entropy, X, ROWS),
+    "mse_loss": (F.mse_loss, X, X),
+    "smooth_l1_loss": (F.smooth_l1_loss, X, X),
+    "binary_cross_entropy_with_logits": (F.binary_cross_entropy_with_logits, X, values(1000, 1000, low=0.0, high=1.0)),
+    "ctc_loss": (
+        lambda x, t, i, n: F.ctc_loss(torch.log_softmax(x, -1), t, i, n),
+        values(200, 16, 64),
+        integers(63, 16, 30) + 1,
+        torch.full((16,), 200),
+        torch.full((16,), 30),
+    ),
+    "cosine_similarity": (F.cosine_similarity, X, X),
+    "cdist": (torch.cdist, values(1000, 16), values(1000, 16)),
+    "pdist": (F.pdist, values(1000, 16)),
+    "normalize": (F.normalize, X),
+    "norm": (lambda x: torch.linalg.vector_norm(x, 2, -1), X),
+    "norm p=3": (lambda x: torch.linalg.vector_norm(x, 3, -1), X),
+    "renorm": (lambda x: torch.renorm(x, 2, 0, 5.0), X),
+    "dropout": (lambda x: F.dropout(x, 0.5), X),
+    "randn": (lambda x: torch.randn_like(x), X),
+    "rand": (lambda x: torch.rand_like(x), X),
+    "randperm": (lambda x: torch.randperm(1_000_000, device=x.device), ROW),
+    "multinomial": (lambda x: torch.multinomial(x, 10, True), values(1000, 1000, low=0.0)),
+    "bernoulli": (torch.bernoulli, values(1000, 1000, low=0.0, high=1.0)),
+    "poisson": (torch.poisson, values(1000, 1000, low=0.0)),
+    "fft": (torch.fft.fft, COMPLEX),
+    "rfft": (torch.fft.rfft, X),
+    "irfft": (torch.fft.irfft, COMPLEX),
+    "fft2": (torch.fft.fft2, COMPLEX),
+    "stft": (lambda x: torch.stft(x, 512, return_complex=True, window=torch.ones(512, device=x.device)), values(8, 65536)),
+    "complex mul": (torch.mul, COMPLEX, COMPLEX),
+    "complex abs": (torch.abs, COMPLEX),
+    "complex exp": (torch.exp, COMPLEX),
+    "matmul 256": (torch.matmul, SQUARE, SQUARE),
+    "bmm": (torch.bmm, values(16, 128, 128), values(16, 128, 128)),
+    "mv": (torch.mv, X, ROW),
+    "outer": (torch.outer, ROW, ROW),
+    "addcmul": (torch.addcmul, X, X, X),
+    "addcdiv": (torch.addcdiv, X, X, values(1000, 1000, low=1.0)),
+    "lerp": (lambda x, y: torch.lerp(x, y, 0.3), X, X),
+    "cholesky 256": (torch.linalg.cholesky, POSITIVE),
+    "solve 256": (torch.linalg.solve, SQUARE, SQUARE),
+    "inv 256": (torch.linalg.inv, SQUARE),
+    "det 256": (torch.linalg.det, SQUARE / 20),
+    "qr 256": (torch.linalg.qr, SQUARE),
+    "svd 256": (torch.linalg.svd, SQUARE),
+    "eigh 256": (torch.linalg.eigh, POSITIVE),
+    "var": (lambda x: torch.var(x, -1), X),
+    "std_mean": (lambda x: torch.std_mean(x, -1), X),
+    "quantile": (lambda x: torch.quantile(x, 0.3, -1), X),
+    "cov": (torch.cov, values(100, 10000)),
+    "kron": (torch.kron, values(32, 32), values(32, 32)),
+    "trace": (torch.trace, X),
+    "convert to bf16": (lambda x: x.to(torch.bfloat16), X),
+    "convert to int64": (lambda x: x.to(torch.int64), X),
+    "convert to f64": (lambda x: x.to(torch.float64), X),
+    "convert to bool": (lambda x: x.to(torch.bool), X),
+    "fill": (lambda x: x.fill_(1.0), X.clone()),
+    "arange": (lambda x: torch.arange(1_000_000, device=x.device), ROW),
+    "linspace": (lambda x: torch.linspace(0, 1, 1_000_000, device=x.device), ROW),
+    "eye": (lambda x: torch.eye(1000, device=x.device), ROW),
+}
