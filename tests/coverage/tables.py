@@ -92,6 +92,10 @@ TIES = {
     "topk": lambda k, dim=-1, largest=True, sorted=True: dim,
 }
 
+# Decompositions whose vectors are free in their phase: magnitudes are compared, and gradients only where PyTorch makes
+# samples whose results do not depend on it (linalg.svd).
+PHASES = {"svd", "svd_lowrank", "pca_lowrank"}
+
 _LATER = "an index out of range is found on the device, later than the call, and is an IndexError wherever it is found"
 _POLES = "at its poles the CPU has large numbers, where the function has infinities"
 _OUT = "an out= of another dtype is converted to; weights are checked"

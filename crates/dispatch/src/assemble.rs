@@ -232,10 +232,11 @@ impl<'a> Assembler<'a> {
             )));
         }
         for (nth, (&(value, bound), (arg, elem))) in values.iter().zip(targets).enumerate() {
+            if self.op.variant != Variant::Own {
+                self.castable(value, nth, &self.args[arg].tensors()[elem])?;
+            }
             if self.op.variant == Variant::Out {
-                let target = &self.args[arg].tensors()[elem];
-                self.castable(value, nth, target)?;
-                self.no_internal_overlap(target)?;
+                self.no_internal_overlap(&self.args[arg].tensors()[elem])?;
             }
             if let Some((dim, count)) = bound {
                 let list = self.args[arg].tag() == Tag::TensorList;

@@ -72,7 +72,16 @@ fn linspace_value(cx: &mut Ctx) -> Result<Value, crate::LowerError> {
     let end = cx.scalar(1, compute)?;
     let n = numel(&ty.dims);
     cx.math(|m| {
-        let (start, end) = (m.expr(start), m.expr(end));
+        // Ends become whole numbers before anything is computed from them.
+        let whole = matches!(ty.dtype.class(), Class::Bool | Class::Int);
+        let [start, end] = [start, end].map(|v| {
+            let v = m.expr(v);
+            if whole {
+                v.cast(ty.dtype).cast(compute)
+            } else {
+                v
+            }
+        });
         if n <= 1 {
             return start.broadcast(&[n]).value();
         }

@@ -114,6 +114,14 @@ fn eps(cx: &Ctx, i: usize) -> Option<f64> {
 /// ln(x / (1 − x)), with x first brought into [eps, 1 − eps] when eps is given.
 fn logit(cx: &mut Ctx) -> Lowered {
     let eps = eps(cx, 1);
+    // The meta kernel of the in-place overload does not look.
+    let to = cx.out(0)?.dtype;
+    if !to.is_float() && !to.is_complex() {
+        return Err(LowerError::Runtime(format!(
+            "result type Float can't be cast to the desired output type {}",
+            to.torch_name()
+        )));
+    }
     map(cx, [0], Domain::Float, |[x]| {
         let x = match eps {
             Some(e) => x.lt(e).select(e, x.gt(1.0 - e).select(1.0 - e, x)),
