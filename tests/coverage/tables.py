@@ -92,6 +92,10 @@ TIES = {
     "topk": lambda k, dim=-1, largest=True, sorted=True: dim,
 }
 
+# Operators that determine their results only up to a factor, or a rotation, of the vectors. PyTorch's own samples say which
+# part of the results, or which function of them, is determined.
+UNDETERMINED = {"linalg.eig", "linalg.eigh", "linalg.svd", "pca_lowrank", "svd", "svd_lowrank"}
+
 _LATER = "an index out of range is found on the device, later than the call, and is an IndexError wherever it is found"
 _WEIGHTS = "weights are not read back to be checked"
 
