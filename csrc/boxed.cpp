@@ -1,6 +1,9 @@
 // The one kernel behind every operator: unpacks the dispatcher's stack for the core, and packs what comes back.
 #include "boxed.h"
 
+#include <ATen/native/IndexingUtils.h>
+#include <ATen/ops/masked_select.h>
+
 namespace neuron {
 namespace {
 
@@ -171,32 +174,67 @@ void read(NArg& a, Read how, const c10::IValue& v, size_t i, Scratch& scratch, C
 }
 
 // Index tensors may live on the CPU (`x[cpu_index]`); they move to the operands' device, as CUDA does it.
-void move_indices(const Overload& o, c10::IValue* arguments) {
-  for (size_t i = 0; i < o.arguments.size(); i++) {
-    if (o.arguments[i].read != Read::OptionalTensorList) {
-      continue;
+c10::List<std::optional<at::Tensor>> moved_indices(const c10::IValue& list, c10::Device device) {
+  c10::List<std::optional<at::Tensor>> moved;
+  for (const auto& v : list.toListRef()) {
+    if (v.isNone() || !v.toTensor().defined()) {
+      moved.push_back(std::nullopt);
+    } else {
+      const auto& t = v.toTensor();
+      moved.push_back(t.device().is_cpu() && device.type() == kDevice ? t.to(device) : t);
     }
-    const auto device = arguments[0].toTensor().device();
-    c10::List<std::optional<at::Tensor>> moved;
-    for (const auto& v : arguments[i].toListRef()) {
-      if (v.isNone() || !v.toTensor().defined()) {
-        moved.push_back(std::nullopt);
-      } else {
-        const auto& t = v.toTensor();
-        moved.push_back(t.device().is_cpu() && device.type() == kDevice ? t.to(device) : t);
-      }
-    }
-    arguments[i] = std::move(moved);
   }
+  return moved;
 }
 
-bool has_cpu_index(const c10::IValue& list) {
-  for (const auto& v : list.toListRef()) {
-    if (!v.isNone() && v.toTensor().defined() && v.toTensor().device().is_cpu()) {
-      return true;
+bool is_mask(const at::Tensor& t) { return t.scalar_type() == at::kBool || t.scalar_type() == at::kByte; }
+
+struct IndexList {
+  bool cpu = false;
+  bool mask = false;
+  size_t defined = 0;
+  at::Tensor last;
+
+  explicit IndexList(const c10::IValue& list) {
+    for (const auto& v : list.toListRef()) {
+      if (!v.isNone() && v.toTensor().defined()) {
+        last = v.toTensor();
+        cpu |= last.device().is_cpu();
+        mask |= is_mask(last);
+        defined++;
+      }
     }
   }
-  return false;
+};
+
+// Brings the indices of a call into the form that rules take: on the device, without masks but for the cases below. Of
+// a call that this decides, the result.
+std::optional<at::Tensor> prepare_indices(const Overload& o, c10::IValue* arguments, size_t i) {
+  const IndexList found(arguments[i]);
+  const at::Tensor& self = arguments[0].toTensor();
+  if (found.cpu) {
+    arguments[i] = moved_indices(arguments[i], self.device());
+  }
+  if (!found.mask || !self.defined()) {
+    return std::nullopt;
+  }
+  if (found.defined == 1) {
+    // The core puts values under a single mask without asking how many elements it holds.
+    if (o.name.find("put") != std::string::npos) {
+      return std::nullopt;
+    }
+    if (o.name == "aten::index.Tensor" && found.last.scalar_type() == at::kBool && found.last.sizes() == self.sizes() &&
+        self.dim() > 0) {
+      return at::masked_select(self, found.last.to(self.device()));
+    }
+  }
+  const auto list = arguments[i].toOptionalTensorList();
+  c10::List<std::optional<at::Tensor>> expanded;
+  for (const auto& t : at::native::expandTensors(self, list)) {
+    expanded.push_back(t.defined() ? std::optional<at::Tensor>(t) : std::nullopt);
+  }
+  arguments[i] = std::move(expanded);
+  return std::nullopt;
 }
 
 const NRet* push(c10::IValue& out, Push how, const NRet* r, const Overload& o) {
@@ -273,8 +311,12 @@ struct Boxed final : c10::OperatorKernel {
         continue;
       }
       const Read how = o.arguments[i].read;
-      if (C10_UNLIKELY(how == Read::OptionalTensorList) && has_cpu_index(v)) {
-        move_indices(o, arguments);
+      if (C10_UNLIKELY(how == Read::OptionalTensorList)) {
+        if (auto decided = prepare_indices(o, arguments, i)) {
+          stack->resize(base);
+          stack->emplace_back(std::move(*decided));
+          return;
+        }
       }
       read(described[i], how, v, i, scratch, common);
     }

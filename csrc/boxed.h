@@ -28,6 +28,15 @@ struct Return {
   int alias;  // argument that is returned, or -1
 };
 
+// Which operands may share memory with an argument that is written. Where PyTorch does not look, the core reads
+// everything before it writes.
+enum class Overlap : uint8_t {
+  Free,      // all
+  Partial,   // those with exactly the same elements
+  Operands,  // the first argument, with exactly the same elements
+  None,
+};
+
 // One registered overload. Lives as long as the process.
 struct Overload {
   explicit Overload(const c10::OperatorHandle& op) : handle(op) {}
@@ -36,8 +45,7 @@ struct Overload {
   std::optional<c10::OperatorHandle> functional;
   std::string name;  // aten::add.Tensor
   uint32_t id = 0;
-  // A pointwise operator that writes an argument: PyTorch refuses operands whose memory meets that argument's halfway.
-  bool refuses_overlap = false;
+  Overlap overlap = Overlap::Free;
   bool takes_device = false;
   std::vector<Argument> arguments;
   std::vector<Return> returns;

@@ -14,19 +14,56 @@ namespace {
       " in method ", o.name, ")");
 }
 
-// As TensorIterator does. Where it does not look, the core reads everything before it writes.
+template <class F>
+void each_tensor(const NArg& a, F f) {
+  const size_t count = a.tag == NA_TENSOR ? 1 : a.tag == NA_TENSOR_LIST ? a.len : 0;
+  for (size_t k = 0; k < count; k++) {
+    if (const auto* impl = static_cast<const c10::TensorImpl*>(a.v.tensors[k].impl)) {
+      f(impl);
+    }
+  }
+}
+
+void refuse(const c10::TensorImpl* target, const c10::TensorImpl* other, bool same_allowed) {
+  const auto status = at::get_overlap_status(target, other);
+  TORCH_CHECK(status != at::MemOverlapStatus::Partial && (same_allowed || status != at::MemOverlapStatus::Full),
+      "unsupported operation: some elements of the input tensor and the written-to tensor refer to a single memory "
+      "location. Please clone() the tensor before performing the operation.");
+}
+
+bool same_allowed(const Overload& o, size_t i) {
+  return o.overlap == Overlap::Partial || (o.overlap == Overlap::Operands && i == 0);
+}
+
+// As PyTorch's own kernels do.
 void refuse_overlap(const Overload& o, const NArg* described) {
   const size_t count = o.arguments.size();
-  const auto impl = [&](size_t i) {
-    return described[i].tag == NA_TENSOR ? static_cast<const c10::TensorImpl*>(described[i].v.tensors->impl) : nullptr;
-  };
   for (size_t i = 0; i < count; i++) {
-    const auto* target = o.arguments[i].written ? impl(i) : nullptr;
-    for (size_t j = 0; target && j < count; j++) {
-      const auto* other = o.arguments[j].written ? nullptr : impl(j);
-      TORCH_CHECK(!other || at::get_overlap_status(target, other) != at::MemOverlapStatus::Partial,
-          "unsupported operation: some elements of the input tensor and the written-to tensor refer to a single memory "
-          "location. Please clone() the tensor before performing the operation.");
+    for (size_t j = 0; o.arguments[i].written && j < count; j++) {
+      if (!o.arguments[j].written) {
+        each_tensor(described[i], [&](const auto* target) {
+          each_tensor(described[j], [&](const auto* other) { refuse(target, other, same_allowed(o, j)); });
+        });
+      }
+    }
+  }
+}
+
+// The same of an argument that has just been resized: only now its memory is known.
+void refuse_overlap_of(const at::Tensor& target, const Overload& o, const c10::IValue* arguments) {
+  for (size_t j = 0; o.overlap != Overlap::Free && j < o.arguments.size(); j++) {
+    const auto& v = arguments[j];
+    const auto look = [&](const c10::IValue& t) {
+      if (t.isTensor() && t.toTensor().defined()) {
+        refuse(target.unsafeGetTensorImpl(), t.toTensor().unsafeGetTensorImpl(), same_allowed(o, j));
+      }
+    };
+    if (!o.arguments[j].written && v.isTensor()) {
+      look(v);
+    } else if (!o.arguments[j].written && v.isList()) {
+      for (const auto& t : v.toListRef()) {
+        look(t);
+      }
     }
   }
 }
@@ -38,7 +75,7 @@ const char* call_core(Frame& frame, const NArg* described, const CommonDevice& c
   if (C10_UNLIKELY(common.argument >= 0)) {
     mixed_devices(o, common);
   }
-  if (o.refuses_overlap) {
+  if (o.overlap != Overlap::Free) {
     refuse_overlap(o, described);
   }
   const auto count = static_cast<uint32_t>(o.arguments.size());
@@ -102,10 +139,12 @@ extern "C" int nshim_shrink(void* impl, const int64_t* sizes, int32_t ndim, NTen
 
 extern "C" int nshim_resize(void* frame, uint32_t arg, int32_t elem, const int64_t* sizes, int32_t ndim, NTensor* out) {
   try {
-    const auto& v = static_cast<neuron::Frame*>(frame)->arguments()[arg];
+    auto& call = *static_cast<neuron::Frame*>(frame);
+    const auto& v = call.arguments()[arg];
     const at::Tensor t = elem >= 0 ? v.toListRef()[elem].toTensor() : v.toTensor();
     if (at::native::resize_output_check(t, {sizes, static_cast<size_t>(ndim)})) {
       neuron::resize(t, {sizes, static_cast<size_t>(ndim)}, std::nullopt);
+      neuron::refuse_overlap_of(t, *call.overload, call.arguments());
     }
     neuron::describe(*out, t.unsafeGetTensorImpl());
     return NC_OK;

@@ -1,11 +1,16 @@
 // Operators that are made of others here, because PyTorch has no decomposition for them.
 #include "shim.h"
 
+#include <ATen/TensorIterator.h>
+#include <ATen/native/UnaryOps.h>
+#include <ATen/ops/full.h>
 #include <ATen/OpMathType.h>
 #include <ATen/ops/_ctc_loss.h>
 #include <ATen/ops/_ctc_loss_backward.h>
 #include <ATen/ops/cat.h>
+#include <ATen/native/Resize.h>
 #include <ATen/ops/gelu.h>
+#include <ATen/ops/i0.h>
 #include <ATen/ops/layer_norm.h>
 #include <ATen/ops/linear.h>
 #include <ATen/ops/matmul.h>
@@ -101,6 +106,15 @@ at::Tensor encoder_layer(const at::Tensor& src, int64_t embed_dim, int64_t heads
   return norm_2(x.add(feed_forward(x)));
 }
 
+// Positions 0 … length − 1 become the window's values.
+void kaiser_window(at::TensorIteratorBase& iter, int64_t length, double beta) {
+  const at::Tensor out = iter.tensor(0), x = iter.tensor(1);
+  const double half = (static_cast<double>(length) - 1) / 2;
+  const at::Tensor from_centre = x.sub(half).div(half);
+  const at::Tensor peak = at::i0(at::full({}, beta, x.options()));
+  out.copy_(at::i0(from_centre.mul(from_centre).neg().add(1).sqrt().mul(beta)).div(peak));
+}
+
 std::vector<int64_t> lengths_of(const at::Tensor& t) {
   TORCH_CHECK(at::isIntegralType(t.scalar_type(), /*includeBool=*/false), "lengths must be integral");
   const at::Tensor here = t.to(at::kCPU, at::kLong).contiguous();
@@ -145,40 +159,33 @@ std::tuple<at::Tensor, at::Tensor> batch_norm_update_stats(const at::Tensor& inp
   return {mean.to(input.scalar_type()), var.to(input.scalar_type())};
 }
 
-// Tangents of the gated linear unit a·σ(b), and of its gradient.
-at::Tensor glu_jvp(const at::Tensor& glu, const at::Tensor& x, const at::Tensor& dx, int64_t dim) {
-  const auto parts = x.chunk(2, dim), tangents = dx.chunk(2, dim);
-  const at::Tensor gate = parts[1].sigmoid();
-  return tangents[0].mul(gate).add(glu.sub(gate.mul(glu)).mul(tangents[1]));
+// PyTorch's default for devices raises another exception than its CPU kernel.
+at::Tensor narrowed(const at::Tensor& self, int64_t dim, int64_t start, int64_t length) {
+  TORCH_CHECK(dim < self.dim(), "narrow_copy: dim ", dim, " of a tensor with ", self.dim(), " dims");
+  return self.narrow(dim, start, length).clone(at::MemoryFormat::Contiguous);
 }
 
-at::Tensor glu_backward_jvp(const at::Tensor& grad_x, const at::Tensor& grad_glu, const at::Tensor& x,
-    const at::Tensor& dgrad_glu, const at::Tensor& dx, int64_t dim) {
-  const auto parts = x.chunk(2, dim), tangents = dx.chunk(2, dim);
-  const at::Tensor gate = parts[1].sigmoid();
-  const at::Tensor slope = gate.mul(gate.neg().add(1));
-  const at::Tensor dslope = slope.mul(gate.mul(-2).add(1)).mul(tangents[1]);
-  const at::Tensor first = dgrad_glu.mul(gate).add(grad_glu.mul(slope).mul(tangents[1]));
-  const at::Tensor second = dgrad_glu.mul(parts[0]).add(grad_glu.mul(tangents[0])).mul(slope).add(
-      grad_glu.mul(parts[0]).mul(dslope));
-  return at::cat({first, second}, dim);
+at::Tensor& narrowed_out(const at::Tensor& self, int64_t dim, int64_t start, int64_t length, at::Tensor& out) {
+  TORCH_CHECK(out.scalar_type() == self.scalar_type(), "narrow_copy: out has type ", out.scalar_type(), " instead of ",
+      self.scalar_type());
+  const at::Tensor part = narrowed(self, dim, start, length);
+  if (at::native::resize_output_check(out, part.sizes())) {
+    neuron::resize(out, part.sizes(), std::nullopt);
+  }
+  return out.copy_(part);
 }
-
-// nn.TransformerEncoder asks whether padding is only at the end, to pack the batch into a nested tensor. There are no
-// nested tensors on the device, so it keeps the padding.
-bool never_packed(const at::Tensor&, const at::Tensor&) { return false; }
 
 } // namespace
 
 void register_composites(torch::Library& m) {
+  at::native::kaiser_window_stub.set_privateuse1_dispatch_ptr(&kaiser_window);
+  m.impl("narrow_copy", narrowed);
+  m.impl("narrow_copy.out", narrowed_out);
   m.impl("_native_multi_head_attention", multi_head_attention);
   m.impl("_transformer_encoder_layer_fwd", encoder_layer);
-  m.impl("_nested_tensor_from_mask_left_aligned", never_packed);
   m.impl("_ctc_loss.Tensor", ctc_loss);
   m.impl("_ctc_loss_backward.Tensor", ctc_loss_backward);
   m.impl("batch_norm_update_stats", batch_norm_update_stats);
-  m.impl("glu_jvp", glu_jvp);
-  m.impl("glu_backward_jvp", glu_backward_jvp);
 }
 
 } // namespace neuron

@@ -10,9 +10,6 @@ namespace neuron {
 namespace {
 
 at::Tensor copy_from(const at::Tensor& self, const at::Tensor& dst, bool non_blocking) {
-  if (C10_UNLIKELY(copies_complex_half(self, dst))) {
-    return dst;
-  }
   NTensor d, s;
   describe(d, dst.unsafeGetTensorImpl());
   describe(s, self.unsafeGetTensorImpl());

@@ -216,9 +216,6 @@ void on_cpu(const c10::OperatorHandle& op, torch::jit::Stack* stack, const char*
 } // namespace
 
 void fallback(const c10::OperatorHandle& op, torch::jit::Stack* stack, const char* reason) {
-  if (runs_as_complex64(op, stack)) {
-    return;
-  }
   // An operator that PyTorch itself decomposes needs no CPU kernel: its parts have rules.
   if (op.hasKernelForDispatchKey(c10::DispatchKey::CompositeExplicitAutograd)) {
     op.callBoxedForDispatchKey(c10::DispatchKey::CompositeExplicitAutograd, *stack);

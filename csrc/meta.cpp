@@ -96,14 +96,29 @@ void infer_only(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
 constexpr auto kStructured = c10::DispatchKey::CompositeExplicitAutogradNonFunctional;
 
 // The overload that can run on meta tensors, and how many of the arguments it takes; null when there is none.
-std::pair<const c10::OperatorHandle*, size_t> runnable(const Overload& o) {
-  if (o.handle.hasComputedKernelForDispatchKey(c10::DispatchKey::Meta)) {
+std::pair<const c10::OperatorHandle*, size_t> runnable(const Overload& o, bool functional) {
+  const bool both = o.functional && o.functional->hasComputedKernelForDispatchKey(c10::DispatchKey::Meta);
+  if (!(functional && both) && o.handle.hasComputedKernelForDispatchKey(c10::DispatchKey::Meta)) {
     return {&o.handle, o.arguments.size()};
   }
-  if (o.functional && o.functional->hasComputedKernelForDispatchKey(c10::DispatchKey::Meta)) {
+  if (both) {
     return {&*o.functional, o.functional->schema().arguments().size()};
   }
   return {nullptr, 0};
+}
+
+// Where PyTorch's inference says what CUDA returns and the CPU differs: outside training, batch normalization saves no
+// statistics.
+void as_on_cpu(const Overload& o, const c10::IValue* arguments, torch::jit::Stack& results) {
+  const std::string_view name = std::string_view(o.name).substr(0, o.name.find('.'));
+  const bool flagged = name == "aten::native_batch_norm" || name == "aten::_native_batch_norm_legit" ||
+      name == "aten::_native_batch_norm_legit_functional";
+  const bool never = name == "aten::_native_batch_norm_legit_no_training" || name == "aten::_batch_norm_no_update";
+  if (never || (flagged && arguments[5].isBool() && !arguments[5].toBool())) {
+    for (const size_t i : {1, 2}) {
+      results[i] = at::Tensor(at::detail::empty_meta({0}, results[i].toTensor().scalar_type()));
+    }
+  }
 }
 
 } // namespace
@@ -115,7 +130,7 @@ void register_meta() {
 
 } // namespace neuron
 
-extern "C" int nshim_meta(void* frame, const NMeta** metas, uint32_t* count) {
+static int infer(void* frame, bool functional, const NMeta** metas, uint32_t* count) {
   using namespace neuron;
   auto& call = *static_cast<Frame*>(frame);
   results.tensors.clear();
@@ -123,7 +138,7 @@ extern "C" int nshim_meta(void* frame, const NMeta** metas, uint32_t* count) {
   *count = UINT32_MAX;
   *metas = nullptr;
   try {
-    const auto [op, taken] = runnable(*call.overload);
+    const auto [op, taken] = runnable(*call.overload, functional);
     if (!op) {
       return NC_OK;
     }
@@ -144,6 +159,7 @@ extern "C" int nshim_meta(void* frame, const NMeta** metas, uint32_t* count) {
     } else {
       op->redispatchBoxed(c10::DispatchKeySet(c10::DispatchKey::Meta), &stack);
     }
+    as_on_cpu(*call.overload, arguments, stack);
     for (const auto& v : stack) {
       if (v.isTensor()) {
         keep(v.toTensor());
@@ -163,10 +179,18 @@ extern "C" int nshim_meta(void* frame, const NMeta** metas, uint32_t* count) {
     if (std::string_view(e.what()).substr(0, 19) == "NotImplementedError") {
       return NC_OK;
     }
+    // Some of those for out= overloads cannot be called with the arguments of their own schema.
+    if (!functional && call.overload->functional && std::string_view(e.what()).substr(0, 9) == "TypeError") {
+      return infer(frame, true, metas, count);
+    }
     stash();
     return NC_RETHROW;
   } catch (...) {
     stash();
     return NC_RETHROW;
   }
+}
+
+extern "C" int nshim_meta(void* frame, int functional, const NMeta** metas, uint32_t* count) {
+  return infer(frame, functional != 0, metas, count);
 }

@@ -65,13 +65,30 @@ at::Tensor from_mask(const at::Tensor& t, const at::Tensor& mask, bool check) {
   return at::_nested_tensor_from_tensor_list(parts);
 }
 
+// A layer of nn.TransformerEncoder: on the padded batch, with the padding masked.
+at::Tensor encoder_layer(const at::Tensor& src, int64_t embed_dim, int64_t heads, const at::Tensor& qkv_weight,
+    const at::Tensor& qkv_bias, const at::Tensor& proj_weight, const at::Tensor& proj_bias, bool use_gelu, bool norm_first,
+    double eps, const at::Tensor& norm_weight_1, const at::Tensor& norm_bias_1, const at::Tensor& norm_weight_2,
+    const at::Tensor& norm_bias_2, const at::Tensor& ffn_weight_1, const at::Tensor& ffn_bias_1, const at::Tensor& ffn_weight_2,
+    const at::Tensor& ffn_bias_2, const std::optional<at::Tensor>&, std::optional<int64_t>) {
+  const at::Tensor padded = src.to_padded_tensor(0);
+  const at::Tensor lengths = at::native::get_nested_tensor_impl(src)->get_nested_sizes().select(1, 0).to(padded.device());
+  const at::Tensor padding = at::arange(padded.size(1), lengths.options()).unsqueeze(0).ge(lengths.unsqueeze(1));
+  const at::Tensor out = at::_transformer_encoder_layer_fwd(padded, embed_dim, heads, qkv_weight, qkv_bias, proj_weight,
+      proj_bias, use_gelu, norm_first, eps, norm_weight_1, norm_bias_1, norm_weight_2, norm_bias_2, ffn_weight_1, ffn_bias_1,
+      ffn_weight_2, ffn_bias_2, padding, /*mask_type=*/1);
+  return at::_nested_from_padded_and_nested_example(out, src);
+}
+
 } // namespace nested
 
 void register_nested(torch::Library& m, torch::Library& dense) {
   m.impl("native_layer_norm", nested::layer_norm);
   m.impl("sum.dim_IntList", nested::sum_dim);
   m.impl("_nested_sum_backward", nested::sum_backward);
+  m.impl("_transformer_encoder_layer_fwd", nested::encoder_layer);
   dense.impl("_nested_tensor_from_mask", nested::from_mask);
+  dense.impl("_nested_tensor_from_mask_left_aligned", nested::left_aligned);
 }
 
 } // namespace neuron

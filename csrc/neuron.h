@@ -92,7 +92,8 @@ int nrn_call(uint32_t op, void* frame, const NArg* args, uint32_t nargs, NRet* r
 typedef struct { uint8_t dtype; int32_t ndim; const int64_t* sizes; const int64_t* strides; } NMeta;
 // Runs the overload on meta tensors; fills one NMeta per tensor returned (lists flattened; undefined: ndim = -1).
 // `*count` = UINT32_MAX when PyTorch has no meta kernel for it. Valid until the next nshim_meta on this thread.
-int nshim_meta(void* frame, const NMeta** metas, uint32_t* count);
+// `functional`: prefers the overload without out= arguments.
+int nshim_meta(void* frame, int functional, const NMeta** metas, uint32_t* count);
 // A new device tensor; `strides` may be null (contiguous). Returns an owned TensorImpl* in out->impl.
 int nshim_empty(const int64_t* sizes, const int64_t* strides, int32_t ndim, uint8_t dtype, int8_t device, NTensor* out);
 // Drops a tensor made by nshim_empty that will not be returned.

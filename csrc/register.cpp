@@ -15,6 +15,7 @@ extern "C" const char* nshim_register(void) {
     register_copy_ops(m);
     register_attention(m);
     register_composites(m);
+    register_dynamic_ops(m);
     register_meta();
     register_rows(m);
     register_layouts(m);

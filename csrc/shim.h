@@ -59,21 +59,17 @@ void resize_storage(c10::StorageImpl* storage, size_t bytes);
 const at::Tensor& resize(const at::Tensor& self, at::IntArrayRef size, std::optional<at::MemoryFormat> format);
 void register_storage_ops(torch::Library& m);
 
-// ---- view.cpp, copy.cpp, attention.cpp, composite.cpp ----
+// ---- view.cpp, copy.cpp, attention.cpp, composite.cpp, dynamic.cpp ----
 void register_view_ops(torch::Library& m);
 void register_copy_ops(torch::Library& m);
 void register_attention(torch::Library& m);
 void register_composites(torch::Library& m);
-
-// ---- complex_half.cpp ----
-// Copies when one side is complex32; false when neither is.
-bool copies_complex_half(const at::Tensor& self, const at::Tensor& dst);
-// Runs an operator that has complex32 operands or results on complex64; false when there are none.
-bool runs_as_complex64(const c10::OperatorHandle& op, torch::jit::Stack* stack);
+void register_dynamic_ops(torch::Library& m);
 
 // ---- layouts.cpp ----
 // Sparse, nested and quantized tensors.
 void register_layouts(torch::Library& dense);
+
 
 // ---- fallback.cpp ----
 // Runs an operator with CPU kernels on the device's own memory; counted, or refused. `reason`: why no rule took it.

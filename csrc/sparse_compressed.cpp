@@ -274,10 +274,14 @@ at::Tensor sampled_addmm(const at::Tensor& self, const at::Tensor& a, const at::
   TORCH_CHECK(self.size(-2) == a.size(-2) && self.size(-1) == b.size(-1), "sampled_addmm: self.shape[-2:] must match mat1.shape[-2] x mat2.shape[-1]");
   const at::Tensor crow = self.crow_indices(), col = self.col_indices(), values = self.values();
   const int64_t nnz = col.size(-1), height = self.size(-2), width = self.size(-1), inner = a.size(-1);
-  const at::Tensor rows = run_of(crow, nnz).reshape({-1, nnz}).to(at::kLong), columns = col.reshape({-1, nnz}).to(at::kLong);
-  const at::Tensor batch = at::arange(rows.size(0), rows.options()).unsqueeze(1);
-  const at::Tensor left = a.reshape({-1, inner}).index_select(0, rows.add(batch.mul(height)).view(-1));
-  const at::Tensor right = b.transpose(-2, -1).reshape({-1, inner}).index_select(0, columns.add(batch.mul(width)).view(-1));
+  int64_t batches = 1;
+  for (const auto n : self.sizes().slice(0, self.dim() - 2)) {
+    batches *= n;
+  }
+  const at::Tensor rows = run_of(crow, nnz).reshape({batches, nnz}).to(at::kLong), columns = col.reshape({batches, nnz}).to(at::kLong);
+  const at::Tensor batch = at::arange(batches, rows.options()).unsqueeze(1);
+  const at::Tensor left = a.reshape({batches * height, inner}).index_select(0, rows.add(batch.mul(height)).reshape(-1));
+  const at::Tensor right = b.transpose(-2, -1).reshape({batches * width, inner}).index_select(0, columns.add(batch.mul(width)).reshape(-1));
   at::Tensor sampled = left.mul(right).sum(1).view(values.sizes()).mul(alpha);
   if (!beta.equal(0)) {
     sampled = values.mul(beta).add(sampled);

@@ -1,6 +1,14 @@
 // Coordinate format: what PyTorch's CPU backend does by walking through memory, as operators on indices and values.
 #include "layouts.h"
 
+#include <ATen/native/DispatchStub.h>
+
+// PyTorch's hook for `at::sparse::flatten_indices`; its header is not installed.
+namespace at::native {
+using flatten_indices_fn = Tensor (*)(const Tensor& indices, IntArrayRef sizes);
+DECLARE_DISPATCH(flatten_indices_fn, flatten_indices_stub)
+} // namespace at::native
+
 namespace neuron {
 
 at::Tensor flat_positions(const at::Tensor& indices, at::IntArrayRef sizes) {
@@ -420,6 +428,7 @@ at::Tensor log_softmax_backward_coo(const at::Tensor& grad, const at::Tensor& ou
 } // namespace coo
 
 void register_coo(torch::Library& m) {
+  at::native::flatten_indices_stub.set_privateuse1_dispatch_ptr(&flat_positions);
   m.impl("_coalesce", coo::coalesce);
   m.impl("add.out", coo::add_out);
   m.impl("mul.out", coo::mul_out);

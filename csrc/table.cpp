@@ -97,6 +97,31 @@ int aliased_argument(const c10::FunctionSchema& schema, const c10::Argument& ret
   return -1;
 }
 
+// Pointwise operators carry a tag; these are the others whose kernels look. An in-place one shares its functional form's
+// entry.
+Overlap overlap_of(const std::string& name) {
+  static const std::unordered_map<std::string, Overlap> table = [] {
+    std::unordered_map<std::string, Overlap> t;
+    for (const auto* n : {"addbmm", "addmm", "addmv", "addr", "baddbmm", "bernoulli", "cumprod", "cumsum", "floor_divide",
+             "gelu", "hardshrink", "logcumsumexp", "_logcumsumexp", "normal", "renorm", "softplus", "softshrink", "sort",
+             "where"}) {
+      t.emplace(n, Overlap::Partial);
+    }
+    for (const auto* n : {"index_add", "index_copy", "index_fill", "index_put", "_index_put_impl", "index_reduce", "put",
+             "scatter", "scatter_add", "scatter_reduce"}) {
+      t.emplace(n, Overlap::Operands);
+    }
+    for (const auto* n : {"cat", "gather", "index", "index_select", "kthvalue", "linalg_cross", "masked_select",
+             "nonzero", "take"}) {
+      t.emplace(n, Overlap::None);
+    }
+    return t;
+  }();
+  const auto base = name.substr(6, name.back() == '_' ? name.size() - 7 : std::string::npos);
+  const auto found = table.find(base);
+  return found == table.end() ? Overlap::Free : found->second;
+}
+
 // Builds what the kernel needs, and tells the core. Everything lives for ever.
 const Overload* declare(uint32_t row, int variant, const c10::OperatorHandle& handle,
     std::optional<c10::OperatorHandle> functional) {
@@ -130,7 +155,12 @@ const Overload* declare(uint32_t row, int variant, const c10::OperatorHandle& ha
   // The tag is on functional and out= overloads; an in-place one shares its functional form's kernel. An out= overload
   // without the tag is a copy of a computed result, and accepts any memory.
   const bool in_place = variant == 1 && o->functional->hasTag(at::Tag::pointwise);
-  o->refuses_overlap = schema.is_mutable() && (in_place || handle.hasTag(at::Tag::pointwise));
+  if (schema.is_mutable()) {
+    o->overlap = overlap_of(schema.name());
+    if (o->overlap == Overlap::Free && (in_place || handle.hasTag(at::Tag::pointwise))) {
+      o->overlap = Overlap::Partial;
+    }
+  }
   o->id = nrn_declare(row, variant, &described);
   return o;
 }

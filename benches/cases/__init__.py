@@ -1,5 +1,16 @@
 """The rows of the speed table, one family a file."""
 
-from benches.cases import attention, convolution, dispatch, elementwise, gpt, losses, matmul, optimizer, rows
+from benches.cases import attention, convolution, dispatch, elementwise, fourier, gpt, losses, matmul, optimizer, rows
 
-ALL = [*dispatch.CASES, *matmul.CASES, *elementwise.CASES, *rows.CASES, *attention.CASES, *losses.CASES, *convolution.CASES, *optimizer.CASES, *gpt.CASES]
+ALL = [
+    *dispatch.CASES,
+    *matmul.CASES,
+    *elementwise.CASES,
+    *rows.CASES,
+    *attention.CASES,
+    *losses.CASES,
+    *convolution.CASES,
+    *fourier.CASES,
+    *optimizer.CASES,
+    *gpt.CASES,
+]

@@ -22,7 +22,7 @@ WHAT = {
 
 
 def entry(op, records):
-    """What one operator's line says: dtypes by status, and of those that are not native the first reason."""
+    """What one operator's line says: dtypes by status, and of those that are not native by reason."""
     line = {"op": op}
     by_status = collections.defaultdict(list)
     for r in records:
@@ -31,9 +31,12 @@ def entry(op, records):
         if by_status[status]:
             line[status] = sorted(by_status[status])
     for status in (FALLBACK, FAILS):
-        reasons = {r["dtype"]: reason(r) for r in records if r["status"] == status}
+        reasons = collections.defaultdict(list)
+        for r in sorted(records, key=lambda r: r["dtype"]):
+            if r["status"] == status:
+                reasons[reason(r)].append(r["dtype"])
         if reasons:
-            line[status] = dict(sorted(reasons.items()))
+            line[status] = dict(reasons)
     return line
 
 
@@ -64,7 +67,7 @@ def unused(ledger):
         f"{line['op']} {check}"
         for lines in ledger.values()
         for line in lines
-        for why in line.get(FAILS, {}).values()
+        for why in line.get(FAILS, {})
         for check in re.findall(r"(?:^|; )([\w -]+) #\d+: ", why)
     }
     return sorted(set(EXPECTED) - needed)
@@ -90,8 +93,13 @@ def statuses(ledger):
         for kind, lines in ledger.items()
         for line in lines
         for status in (NATIVE, FALLBACK, FAILS, ABSENT)
-        for dtype in line.get(status, ())
+        for dtype in (line.get(status, ()) if status in (NATIVE, ABSENT) else reasons(line, status))
     }
+
+
+def reasons(line, *statuses):
+    """dtype -> why it is not native."""
+    return {d: why for s in statuses or (FALLBACK, FAILS) for why, dtypes in line.get(s, {}).items() for d in dtypes}
 
 
 def write(records):
@@ -141,13 +149,8 @@ def markdown(ledger):
         out += ["", f"## `{kind}`: not wholly native", "", "| operator | status | dtypes | first reason |", "|---|---|---|---|"]
         for line in gaps:
             for status in (FALLBACK, FAILS):
-                for why, dtypes in by_reason(line.get(status, {})).items():
+                for why, dtypes in line.get(status, {}).items():
+                    why = why.replace("|", "\\|").replace("`", "'")
                     out.append(f"| {line['op']} | {status} | {' '.join(dtypes)} | {why} |")
     return "\n".join(out) + "\n"
 
-
-def by_reason(reasons):
-    grouped = collections.defaultdict(list)
-    for dtype, why in reasons.items():
-        grouped[why.replace("|", "\\|").replace("`", "'")].append(dtype)
-    return grouped

@@ -30,8 +30,7 @@ def cases():
     for kind in EVERY:
         lines = {line["op"]: line for line in recorded.get(kind, ())}
         for name in database(kind).names():
-            line = lines.get(name, {})
-            known = {**line.get(FALLBACK, {}), **line.get(FAILS, {})}
+            known = ledger.reasons(lines.get(name, {}))
             chosen = choose(kind, name, database(kind).dtypes(name))
             if chosen:
                 yield kind, name, {d: max(SAMPLES, ledger.sample(known[d]) + 1) if d in known else SAMPLES for d in chosen}

@@ -409,7 +409,38 @@ def scans():
             cases += each_type(f"cumulative_{kind_}_{dim}", "composite.cumulative", {"dim": dim, "kind": kind_}, [x], [f(x, dim)])
     i = torch.tensor([1, 2, 3, 4, 5, 6, 7])
     cases.append(case("cumulative_int", "composite.cumulative", {"dim": 0, "kind": "multiply"}, [i], [torch.cumprod(i, 0)]))
-    cases.append(case("check_index", "composite.check_index", {"lo": -3, "hi": 3, "site": "aten::index_select", "dim": 0}, [torch.tensor([-3, 0, 2])], [torch.tensor([-3, 0, 2])]))
+    cases.append(case("check_index", "composite.check_index", {"lo": -3, "hi": 3, "site": "aten::index_select", "dim": 0, "raises": "index"}, [torch.tensor([-3, 0, 2])], [torch.tensor([-3, 0, 2])]))
+    holds = torch.tensor([True, True])
+    cases.append(case("assert", "composite.assert", {"message": list(b"must hold")}, [holds], [holds]))
+    return cases
+
+
+def front(name, op, args, packed, room):
+    """A case of an op that packs: only the front of its first result is specified."""
+    params = ", ".join(f"%p{i}: {kind(TYPES[a.dtype], a.shape)}" for i, a in enumerate(args))
+    operands = ", ".join(f"%p{i}" for i in range(len(args)))
+    dtype, start, step = TYPES[packed.dtype], [0] * packed.dim(), [1] * packed.dim()
+    return "\n".join([
+        f"func @{name}({params}) {{",
+        f"  %r0, %r1 = {op} {operands} : {kind(dtype, room)}, i64[]",
+        f"  %r2 = slice %r0 {{start={start}, limit={list(packed.shape)}, stride={step}}} : {kind(dtype, packed.shape)}",
+        "  return %r2, %r1",
+        "}",
+        "args " + " ".join(map(value, args)),
+        f"want {value(packed)} {packed.shape[0]}",
+        "",
+    ])
+
+
+def packs():
+    cases = []
+    for n in (1, 7, 40):
+        x, mask = leaf(n).detach(), torch.arange(n) % 3 != 1
+        cases.append(front(f"compact_{n}", "composite.compact", [mask, x], x[mask], [n]))
+    for shape in ((9,), (3, 5), (2, 3, 4)):
+        mask = torch.arange(math.prod(shape)).reshape(shape) % 3 != 1
+        name = "nonzero_" + "x".join(map(str, shape))
+        cases.append(front(name, "composite.nonzero", [mask], mask.nonzero(), [mask.numel(), mask.dim()]))
     return cases
 
 
@@ -444,6 +475,7 @@ def main():
     write("attention.txt", attention() + dropout())
     write("optim.txt", adam() + sgd())
     write("scan.txt", scans())
+    write("pack.txt", packs())
     write("philox.txt", philoxes())
     write("fourier.txt", fouriers())
 

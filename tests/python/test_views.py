@@ -108,10 +108,10 @@ def test_out_arguments():
     torch.neg(a, out=strided)
     assert strided.tolist() == [-1, -2, -3]
     wider = torch.empty(3, dtype=torch.float64, device="neuron")
-    torch.neg(a, out=wider)
-    assert wider.tolist() == [-1, -2, -3]
+    torch.square(a, out=wider)
+    assert wider.tolist() == [1, 4, 9]
     with pytest.raises(RuntimeError, match="can't be cast"):
-        torch.neg(a, out=torch.empty(3, dtype=torch.int32, device="neuron"))
+        torch.square(a, out=torch.empty(3, dtype=torch.int32, device="neuron"))
 
 
 def test_autograd_through_views_and_in_place():

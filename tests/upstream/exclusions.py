@@ -3,7 +3,10 @@
 import re
 
 import pytest
+import torch
 from torch.testing._internal.opinfo.core import DecorateInfo
+
+from tests.coverage.ledger import reasons
 
 # (file, class without its device, test): reason. The test is a method as it is written, or one of those made from it.
 EXPECTED = {
@@ -35,16 +38,13 @@ def allowed(ledger):
 
 def overrides(ledger):
     """operator -> decorators, for tests that repeat what the ledger has as failing."""
-    import torch
-
     found = {}
     for line in ledger.get("op_db", ()):
-        for status in ("fallback", "fails"):
-            for dtype, why in line.get(status, {}).items():
-                for (cls, test), start in FROM_LEDGER.items():
-                    if dtype != "errors" and why.startswith(start):
-                        mark = pytest.mark.xfail(strict=True, reason=why)
-                        found.setdefault(line["op"], []).append(DecorateInfo(mark, cls, test, dtypes=[getattr(torch, dtype)]))
+        for dtype, why in reasons(line).items():
+            for (cls, test), start in FROM_LEDGER.items():
+                if dtype != "errors" and why.startswith(start):
+                    mark = pytest.mark.xfail(strict=True, reason=why)
+                    found.setdefault(line["op"], []).append(DecorateInfo(mark, cls, test, dtypes=[getattr(torch, dtype)]))
     return found
 
 

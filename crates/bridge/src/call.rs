@@ -35,7 +35,7 @@ struct NMeta {
 }
 
 extern "C" {
-    fn nshim_meta(frame: *mut c_void, metas: *mut *const NMeta, count: *mut u32) -> c_int;
+    fn nshim_meta(frame: *mut c_void, functional: c_int, metas: *mut *const NMeta, count: *mut u32) -> c_int;
     fn nshim_empty(
         sizes: *const i64,
         strides: *const i64,
@@ -85,10 +85,10 @@ fn slice<'a, T>(data: *const T, len: usize) -> &'a [T] {
 }
 
 impl Host for Shim {
-    fn meta(&mut self) -> Result<Option<Vec<Option<OutMeta>>>, CallError> {
+    fn meta(&mut self, functional: bool) -> Result<Option<Vec<Option<OutMeta>>>, CallError> {
         let (mut metas, mut count) = (std::ptr::null(), 0u32);
         // SAFETY: `frame` is the one that the shim passed to this call.
-        host_result(unsafe { nshim_meta(self.frame, &mut metas, &mut count) })?;
+        host_result(unsafe { nshim_meta(self.frame, c_int::from(functional), &mut metas, &mut count) })?;
         if count == u32::MAX {
             return Ok(None);
         }

@@ -76,9 +76,9 @@ impl From<CallError> for Error {
 impl From<StreamFault> for Error {
     fn from(e: StreamFault) -> Self {
         let kind = match e.fault {
-            Fault::IndexOutOfRange { .. } => Kind::Index,
+            Fault::IndexOutOfRange { raises: tnrs_types::Raises::Index, .. } => Kind::Index,
             Fault::Matrix(_) => Kind::LinAlg,
-            Fault::Device(_) => Kind::Runtime,
+            Fault::IndexOutOfRange { .. } | Fault::Data(_) | Fault::Device(_) => Kind::Runtime,
         };
         Error::new(kind, e.to_string())
     }

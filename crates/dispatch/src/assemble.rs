@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use smallvec::SmallVec;
 use tnrs_hlo::{TensorType, Value};
-use tnrs_lowering::{Ctx, Outcome, Ret, Source};
+use tnrs_lowering::{Ctx, OutTypes, Outcome, Ret, Source};
 use tnrs_softcore::{CompileSpec, ParamSpec, ResultSpec};
 use tnrs_types::{contiguous_strides, is_contiguous, DType, Dims};
 
@@ -233,10 +233,11 @@ impl<'a> Assembler<'a> {
         }
         for (nth, (&(value, bound), (arg, elem))) in values.iter().zip(targets).enumerate() {
             if self.op.variant == Variant::Out {
-                self.castable(value, nth, &self.args[arg].tensors()[elem])?;
+                let target = &self.args[arg].tensors()[elem];
+                self.castable(value, nth, target)?;
+                self.no_internal_overlap(target)?;
             }
             if let Some((dim, count)) = bound {
-                self.no_internal_overlap(&self.args[arg].tensors()[elem])?;
                 let list = self.args[arg].tag() == Tag::TensorList;
                 self.bounded(value, dim, count, Some((arg as u16, list.then_some(elem as u16))))?;
                 continue;
@@ -306,12 +307,15 @@ impl<'a> Assembler<'a> {
             _ => self.cx.b.ty(value).dtype,
         };
         match target.dtype() {
-            Some(want) if self.op.row.exact && want != have => Err(CallError::Runtime(format!(
-                "{}: expected an out tensor of type {}, but got {}",
-                self.op.schema.name,
-                have.torch_name(),
-                want.torch_name()
-            ))),
+            _ if self.op.row.out_types == OutTypes::Any => Ok(()),
+            Some(want) if self.op.row.out_types == OutTypes::Exact && want != have => {
+                Err(CallError::Runtime(format!(
+                    "{}: expected an out tensor of type {}, but got {}",
+                    self.op.schema.name,
+                    have.torch_name(),
+                    want.torch_name()
+                )))
+            }
             Some(want) if !have.casts_to(want) => Err(CallError::Runtime(format!(
                 "result type {} can't be cast to the desired output type {}",
                 have.torch_name(),

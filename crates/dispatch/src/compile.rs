@@ -3,7 +3,7 @@
 use std::sync::atomic::AtomicU64;
 
 use tnrs_hlo::{TensorType, UnaryKind};
-use tnrs_lowering::{Arg, Ctx, Infer, ScalarArg};
+use tnrs_lowering::{Arg, Ctx, Infer, OutTypes, ScalarArg};
 use tnrs_types::{DType, Dims};
 
 use crate::assemble::Assembler;
@@ -56,7 +56,11 @@ pub(crate) fn describe(args: &[RawArg]) -> String {
 
 fn build(op: &OpState, args: &[RawArg], key: &[u64], host: &mut dyn Host) -> Result<Entry, CallError> {
     let device = check_devices(op, args)?;
-    let metas = if op.row.infer == Infer::Meta && !op.host_tensors { host.meta()? } else { None };
+    let metas = if op.row.infer == Infer::Meta && !op.host_tensors {
+        host.meta(op.row.out_types != OutTypes::Meta)?
+    } else {
+        None
+    };
     let mut cx = context(op, args, metas.as_deref())?;
     let outcome =
         (op.row.rule)(&mut cx).map_err(|e| CallError::from_rule(e, &op.schema.name, &describe(args)))?;

@@ -66,7 +66,7 @@ fn operator() -> &'static OpState {
 struct NoHost;
 
 impl Host for NoHost {
-    fn meta(&mut self) -> Result<Option<Vec<Option<OutMeta>>>, CallError> {
+    fn meta(&mut self, _: bool) -> Result<Option<Vec<Option<OutMeta>>>, CallError> {
         Ok(None)
     }
     fn empty(&mut self, _: &[i64], _: Option<&[i64]>, _: DType, _: i8) -> Result<RawTensor, CallError> {

@@ -4,6 +4,7 @@ use tnrs_hal::Fault;
 use tnrs_hlo::HloError;
 use tnrs_lowering::LowerError;
 use tnrs_runtime::StreamFault;
+use tnrs_types::Raises;
 
 /// A failed call, by the Python exception it becomes.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
@@ -38,9 +39,11 @@ impl CallError {
     /// A fault of a stream's work, as an exception.
     pub fn from_fault(fault: StreamFault) -> Self {
         match fault.fault {
-            Fault::IndexOutOfRange { .. } => CallError::Index(fault.to_string()),
+            Fault::IndexOutOfRange { raises: Raises::Index, .. } => CallError::Index(fault.to_string()),
             Fault::Matrix(_) => CallError::LinAlg(fault.to_string()),
-            Fault::Device(_) => CallError::Runtime(fault.to_string()),
+            Fault::IndexOutOfRange { .. } | Fault::Data(_) | Fault::Device(_) => {
+                CallError::Runtime(fault.to_string())
+            }
         }
     }
 

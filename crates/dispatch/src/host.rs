@@ -18,8 +18,9 @@ pub struct OutMeta {
 /// The framework's side of a call. An `Err(CallError::Host)` means that the host keeps an exception to raise.
 pub trait Host {
     /// Runs the operator's meta kernel on the call's arguments: one entry per tensor returned (lists flattened,
-    /// `None` for undefined), or `None` when there is no meta kernel.
-    fn meta(&mut self) -> Result<Option<Vec<Option<OutMeta>>>, CallError>;
+    /// `None` for undefined), or `None` when there is no meta kernel. `functional`: that of the overload without `out=`
+    /// arguments, which have no say in the results' types.
+    fn meta(&mut self, functional: bool) -> Result<Option<Vec<Option<OutMeta>>>, CallError>;
     /// A new tensor on a device; contiguous without strides.
     fn empty(
         &mut self,

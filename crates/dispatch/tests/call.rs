@@ -24,7 +24,7 @@ impl TestHost {
 }
 
 impl Host for TestHost {
-    fn meta(&mut self) -> Result<Option<Vec<Option<OutMeta>>>, CallError> {
+    fn meta(&mut self, _: bool) -> Result<Option<Vec<Option<OutMeta>>>, CallError> {
         self.asked += 1;
         Ok(Some(self.metas.iter().cloned().map(Some).collect()))
     }

@@ -30,5 +30,6 @@ pub use ir::{Func, Instr, TensorType, Value};
 pub use literal::Literal;
 pub use op::{ConvAttrs, ConvDims, DotDims, GatherDims, Op, ScatterDims};
 pub use reduction::{body, neutral};
+pub use text::intern;
 pub use tnrs_types::{BinaryKind, CompareDir, ReduceKind, Scalar, ScatterKind, UnaryKind};
 pub use verify::verify;

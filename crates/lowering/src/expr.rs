@@ -7,7 +7,6 @@
 use std::cell::RefCell;
 use std::ops;
 
-use tnrs_hlo::custom::Rule;
 use tnrs_hlo::{Builder, Composite, HloError, TensorType, Value};
 use tnrs_types::{BinaryKind, CompareDir, DType, Dims, ReduceKind, Scalar, UnaryKind};
 
@@ -263,11 +262,6 @@ impl<'m> Expr<'m> {
         let dims = broadcast_sizes(&self.dims(), &broadcast_sizes(&t.dims(), &f.dims()));
         let (p, t, f) = (self.broadcast(&dims), t.broadcast(&dims), f.broadcast(&dims));
         t.with(|b, _| b.select(p.v, t.v, f.v))
-    }
-    /// The expression itself, of type f32 or f64; the run fails by `rule` unless all of `ok` holds.
-    pub fn require(self, ok: Expr<'m>, rule: Rule) -> Expr<'m> {
-        let ty = self.ty();
-        self.with(|b, v| Ok(b.custom_call("require", &[Scalar::Int(rule as i64)], &[v, ok.v], &[ty])?[0]))
     }
     /// Elementwise function.
     pub fn unary(self, kind: UnaryKind) -> Expr<'m> {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use smallvec::smallvec;
 use tnrs_hlo::{Composite, DotDims, GatherDims, Literal, ScatterDims, ScatterKind, TensorType};
-use tnrs_types::{DType, Dims, Scalar};
+use tnrs_types::{DType, Dims, Raises, Scalar};
 
 use crate::expr::{Expr, Math};
 
@@ -185,13 +185,28 @@ impl<'m> Expr<'m> {
     }
     /// The indices as i64, with a fault unless all are in `lo..hi`.
     pub(crate) fn checked(self, lo: i64, hi: i64, site: &'static str, dim: usize) -> Expr<'m> {
+        self.checked_as(Raises::Index, lo, hi, site, dim)
+    }
+    /// As [`Expr::checked`], with the exception that the fault becomes.
+    pub(crate) fn checked_as(
+        self,
+        raises: Raises,
+        lo: i64,
+        hi: i64,
+        site: &'static str,
+        dim: usize,
+    ) -> Expr<'m> {
         let index = self.cast(DType::I64);
-        let op = Composite::CheckIndex { lo, hi, site, dim: dim as i64 };
+        let op = Composite::CheckIndex { lo, hi, site, dim: dim as i64, raises };
         let ty = index.ty();
         match self.math().composite(op, &[index], &[ty]) {
             Some(results) => results[0],
             None => index,
         }
+    }
+    /// A fault with this message, a `RuntimeError`, unless all truth values hold.
+    pub(crate) fn assert(self, message: &'static str) {
+        let _ = self.math().composite(Composite::Assert { message }, &[self], &[self.ty()]);
     }
     /// The indices as i64 in `0..size`, negative ones counted from the end, with a fault for any other.
     pub(crate) fn wrapped(self, size: i64, site: &'static str, dim: usize) -> Expr<'m> {

@@ -13,6 +13,19 @@ pub enum Infer {
     Rule,
 }
 
+/// Which element types `out=` arguments may have beside those of the results.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OutTypes {
+    /// As the overload's meta kernel says; without one, as for `Castable`.
+    Meta,
+    /// None.
+    Exact,
+    /// Those that PyTorch's casting rules allow.
+    Castable,
+    /// All.
+    Any,
+}
+
 /// One ATen overload.
 pub struct Row {
     /// Full overload name, such as `aten::add.Tensor`. From the functional overload the in-place and `out=` ones
@@ -32,9 +45,8 @@ pub struct Row {
     pub format: Option<Format>,
     /// Arguments of type `Scalar` of which only the values 0 and 1 are in the key, others run-time operands (`alpha`).
     pub unit: &'static [&'static str],
-    /// The element types of `out=` arguments have to be those of the results. Otherwise results are converted to them
-    /// where PyTorch's casting rules allow it.
-    pub exact: bool,
+    /// Which element types `out=` arguments may have.
+    pub out_types: OutTypes,
 }
 
 /// See [`Row::format`].
@@ -49,16 +61,35 @@ pub struct Format {
 impl Row {
     /// A row with the common settings.
     pub const fn new(op: &'static str, rule: fn(&mut Ctx) -> Result<Outcome, LowerError>) -> Row {
-        Row { op, rule, infer: Infer::Meta, stat: &[], dynamic: &[], unit: &[], format: None, exact: false }
+        Row {
+            op,
+            rule,
+            infer: Infer::Meta,
+            stat: &[],
+            dynamic: &[],
+            unit: &[],
+            format: None,
+            out_types: OutTypes::Meta,
+        }
     }
     /// Output types come from the rule.
     pub const fn infer_by_rule(mut self) -> Row {
         self.infer = Infer::Rule;
         self
     }
-    /// Sets [`Row::exact`].
+    /// `out=` arguments must have the results' element types, as PyTorch's kernel does not convert.
     pub const fn exact(mut self) -> Row {
-        self.exact = true;
+        self.out_types = OutTypes::Exact;
+        self
+    }
+    /// `out=` arguments may have the types that results can be cast to, whatever the meta kernel says.
+    pub const fn castable(mut self) -> Row {
+        self.out_types = OutTypes::Castable;
+        self
+    }
+    /// `out=` arguments may have any element type.
+    pub const fn any_out(mut self) -> Row {
+        self.out_types = OutTypes::Any;
         self
     }
     /// Sets [`Row::stat`].

@@ -8,7 +8,7 @@ use common::{difference, run};
 use tnrs_hal::{Arg, Driver, Fault};
 use tnrs_hlo::{Builder, Composite, Func, GatherDims, Literal, ReduceKind, TensorType};
 use tnrs_softcore::{compile, CompileSpec, SoftcoreDriver};
-use tnrs_types::{DType, Dims, Scalar};
+use tnrs_types::{DType, Dims, Raises, Scalar};
 
 /// `x[check(i)]` of rows.
 fn lookup() -> Func {
@@ -16,7 +16,8 @@ fn lookup() -> Func {
     let x = b.param(TensorType::new(DType::F32, &[4, 3]));
     let ty = TensorType::new(DType::I64, &[5, 1]);
     let i = b.param(ty.clone());
-    let check = Composite::CheckIndex { lo: 0, hi: 4, site: "aten::embedding", dim: 0 };
+    let check =
+        Composite::CheckIndex { lo: 0, hi: 4, site: "aten::embedding", dim: 0, raises: Raises::Index };
     let i = b.composite(check, &[i], &[ty]).unwrap()[0];
     let dims = GatherDims {
         offset_dims: Dims::from_slice(&[1]),
@@ -52,7 +53,8 @@ fn an_index_out_of_range_is_a_fault_and_writes_nothing() {
         ];
         // SAFETY: every argument has the elements that the function's types say.
         let fault = unsafe { exe.run(&args, w) }.unwrap_err();
-        let want = Fault::IndexOutOfRange { site: "aten::embedding", dim: 0, index: bad, size: 4 };
+        let raises = Raises::Index;
+        let want = Fault::IndexOutOfRange { site: "aten::embedding", dim: 0, index: bad, size: 4, raises };
         assert_eq!(fault, want);
         assert_eq!(y, [7.0; 15]);
     }

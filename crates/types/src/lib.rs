@@ -11,6 +11,15 @@ pub use dtype::{Class, DType};
 pub use func::{BinaryKind, CompareDir, FftKind, ReduceKind, ScatterKind, UnaryKind};
 pub use scalar::Scalar;
 
+/// The Python exception that an illegal index becomes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Raises {
+    /// `IndexError`.
+    Index,
+    /// `RuntimeError`: gathers and scatters along a dim, and losses.
+    Runtime,
+}
+
 /// Sizes, strides or axes. Six dims stay inline, which covers nearly every model without allocation.
 pub type Dims = smallvec::SmallVec<[i64; 6]>;
 

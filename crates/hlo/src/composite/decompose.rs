@@ -50,7 +50,7 @@ impl Composite {
             Composite::Cumulative { dim, kind } => scan::cumulative(b, x[0], *dim, *kind),
             Composite::Compact => pack::compact(b, x[0], x[1]),
             Composite::Nonzero => pack::nonzero(b, x[0]),
-            Composite::CheckIndex { .. } => Ok(smallvec![x[0]]),
+            Composite::CheckIndex { .. } | Composite::Assert { .. } => Ok(smallvec![x[0]]),
         }?;
         values.iter().zip(results).map(|(v, ty)| b.convert(*v, ty.dtype)).collect()
     }

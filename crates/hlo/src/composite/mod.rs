@@ -185,5 +185,12 @@ pub enum Composite {
         site: &'static str,
         /// The dim that the message names.
         dim: i64,
+        /// The exception that the fault becomes.
+        raises: tnrs_types::Raises,
+    },
+    /// `assert(pred)` of a bool of any sizes → pred unchanged. An executor reports a fault unless all hold.
+    Assert {
+        /// What the fault says.
+        message: &'static str,
     },
 }

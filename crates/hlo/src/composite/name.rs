@@ -25,6 +25,7 @@ impl Composite {
         "compact",
         "nonzero",
         "check_index",
+        "assert",
     ];
 
     /// The composite's name, as the text form writes it.
@@ -50,6 +51,7 @@ impl Composite {
             Composite::Compact => "compact",
             Composite::Nonzero => "nonzero",
             Composite::CheckIndex { .. } => "check_index",
+            Composite::Assert { .. } => "assert",
         }
     }
 }

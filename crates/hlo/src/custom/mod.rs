@@ -18,12 +18,9 @@ use tnrs_types::Scalar;
 
 use crate::{HloError, TensorType};
 
-mod check;
 mod sample;
 mod scan;
 mod special;
-
-pub use check::Rule;
 
 /// The check of a call's operands against the results that it states; the error says what is wrong.
 pub type Check = fn(&CustomCall, &[&TensorType], &[TensorType]) -> Result<(), String>;
@@ -40,15 +37,8 @@ pub struct Target {
 }
 
 /// Every family of routines.
-static FAMILIES: &[&[Target]] = &[
-    check::TARGETS,
-    linalg::TARGETS,
-    loss::TARGETS,
-    sample::TARGETS,
-    scan::TARGETS,
-    segment::TARGETS,
-    special::TARGETS,
-];
+static FAMILIES: &[&[Target]] =
+    &[linalg::TARGETS, loss::TARGETS, sample::TARGETS, scan::TARGETS, segment::TARGETS, special::TARGETS];
 
 impl Target {
     /// Every routine.

@@ -43,7 +43,7 @@ fn operand_count(c: &Composite) -> usize {
         Composite::ArgReduce { .. } | Composite::Cumulative { .. } | Composite::CheckIndex { .. } => 1,
         Composite::GeluGrad { .. } | Composite::SiluGrad | Composite::SoftmaxGrad { .. } => 2,
         Composite::Philox | Composite::Compact => 2,
-        Composite::Nonzero => 1,
+        Composite::Nonzero | Composite::Assert { .. } => 1,
         Composite::LayerNorm { weight, bias, .. } => 1 + n(*weight) + n(*bias),
         Composite::LayerNormGrad { weight, .. } => 4 + n(*weight),
         Composite::RmsNorm { weight, .. } => 1 + n(*weight),
@@ -71,6 +71,7 @@ fn families(c: &Composite, x: &[&TensorType]) -> bool {
         Composite::ArgReduce { .. } => !t.dtype.is_complex(),
         Composite::Cumulative { kind, .. } => super::reduce::reduce(*kind, &[], t).is_ok(),
         Composite::CheckIndex { .. } => t.dtype.is_int(),
+        Composite::Assert { .. } => t.dtype == DType::Bool,
         _ => t.dtype.is_float(),
     };
     front.iter().all(ok) && back.iter().all(is_seed)
@@ -83,7 +84,9 @@ fn result_families(c: &Composite, x: &[&TensorType], want: &[TensorType]) -> boo
         Composite::Compact => want[0].dtype == x[1].dtype && want[1].dtype == DType::I64,
         Composite::Nonzero => want.iter().all(|w| w.dtype == DType::I64),
         Composite::ArgReduce { .. } => is_x(&want[0]) && want[1].dtype == DType::I64,
-        Composite::Cumulative { .. } | Composite::CheckIndex { .. } => is_x(&want[0]),
+        Composite::Cumulative { .. } | Composite::CheckIndex { .. } | Composite::Assert { .. } => {
+            is_x(&want[0])
+        }
         _ => want.iter().all(|w| w.dtype.is_float()),
     }
 }
@@ -100,7 +103,10 @@ fn result_sizes(c: &Composite, x: &[&TensorType], want: &[TensorType]) -> Option
     let dims = |i: usize| x[i].dims.clone();
     let has_dim = |d: i64| in_range(&[d], x[0].rank());
     match c {
-        Composite::Gelu { .. } | Composite::Silu | Composite::CheckIndex { .. } => Some(smallvec![dims(0)]),
+        Composite::Gelu { .. }
+        | Composite::Silu
+        | Composite::CheckIndex { .. }
+        | Composite::Assert { .. } => Some(smallvec![dims(0)]),
         Composite::GeluGrad { .. } | Composite::SiluGrad => same(x).then(|| smallvec![dims(0)]),
         Composite::Softmax { dim, .. } | Composite::SoftmaxGrad { dim, .. } => {
             (same(x) && has_dim(*dim)).then(|| smallvec![dims(0)])

@@ -46,6 +46,12 @@ pub enum Fault {
         /// Dim that the composite names.
         dim: i64,
     },
+    /// [`Composite::Assert`] found that something does not hold.
+    #[error("{message}")]
+    Assertion {
+        /// What the composite says.
+        message: &'static str,
+    },
 }
 
 /// Runs a verified function.
@@ -130,10 +136,15 @@ fn eval(instr: &Instr, x: &[&Tensor], types: &[TensorType]) -> Result<Vec<Tensor
 
 /// Runs the decomposition.
 fn composite(c: &Composite, x: &[&Tensor], types: &[TensorType]) -> Result<Vec<Tensor>, Fault> {
-    if let Composite::CheckIndex { lo, hi, site, dim } = c {
+    if let Composite::CheckIndex { lo, hi, site, dim, .. } = c {
         let illegal = |i: &i128| !(i128::from(*lo)..i128::from(*hi)).contains(i);
         if let Some(index) = x[0].data.iter().map(|e| e.int()).find(illegal) {
             return Err(Fault::Index { site, index: index as i64, lo: *lo, hi: *hi, dim: *dim });
+        }
+    }
+    if let Composite::Assert { message } = c {
+        if x[0].data.iter().any(|e| e.int() == 0) {
+            return Err(Fault::Assertion { message });
         }
     }
     let mut b = Builder::new(c.name());

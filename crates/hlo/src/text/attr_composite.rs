@@ -3,11 +3,13 @@
 use std::collections::BTreeSet;
 use std::sync::Mutex;
 
-use tnrs_types::Scalar;
+use tnrs_types::{Raises, Scalar};
 
 use super::attr::{Attr, Attrs, Problem, Read};
 use crate::names::{name_of, REDUCE};
 use crate::Composite;
+
+const RAISES: &[(Raises, &str)] = &[(Raises::Index, "index"), (Raises::Runtime, "runtime")];
 
 /// Attributes, in the order in which they are written.
 pub fn attrs_of(c: &Composite) -> Attrs {
@@ -73,12 +75,17 @@ pub fn attrs_of(c: &Composite) -> Attrs {
         Composite::Cumulative { dim, kind } => {
             vec![("dim", int(dim)), ("kind", Attr::Name(name_of(REDUCE, kind).to_owned()))]
         }
-        Composite::CheckIndex { lo, hi, site, dim } => vec![
+        Composite::CheckIndex { lo, hi, site, dim, raises } => vec![
             ("lo", int(lo)),
             ("hi", int(hi)),
             ("site", Attr::Name((*site).to_owned())),
             ("dim", int(dim)),
+            ("raises", Attr::Name(name_of(RAISES, raises).to_owned())),
         ],
+        // The text form has no strings.
+        Composite::Assert { message } => {
+            vec![("message", Attr::ints(&message.bytes().map(i64::from).collect::<Vec<_>>()))]
+        }
     }
 }
 
@@ -144,13 +151,19 @@ pub fn composite_of(name: &str, r: &mut Read) -> Result<Composite, Problem> {
             hi: r.int("hi")?,
             site: intern(&r.name("site")?),
             dim: r.dim("dim")?,
+            raises: r.member("raises", RAISES)?,
         },
+        "assert" => {
+            let bytes: Option<Vec<u8>> = r.dims("message")?.iter().map(|&b| u8::try_from(b).ok()).collect();
+            let text = bytes.and_then(|b| String::from_utf8(b).ok()).ok_or("a message is UTF-8 bytes")?;
+            Composite::Assert { message: intern(&text) }
+        }
         other => return Err(format!("no composite is called '{other}'")),
     })
 }
 
 /// A name that lives as long as the process; each distinct name is kept once.
-fn intern(name: &str) -> &'static str {
+pub fn intern(name: &str) -> &'static str {
     static NAMES: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new());
     let mut names = NAMES.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
     if let Some(known) = names.get(name) {

@@ -16,6 +16,7 @@ mod parse;
 mod print;
 mod stablehlo;
 
+pub use attr_composite::intern;
 pub use parse::parse;
 pub use print::print;
 pub use stablehlo::stablehlo;

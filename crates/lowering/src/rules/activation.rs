@@ -12,7 +12,7 @@ pub const ROWS: &[Row] = &[
     Row::new("aten::relu", |cx| map(cx, [0], Domain::Promoted, |[x]| x.max(0.0))),
     Row::new("aten::threshold", |cx| of_self(cx, [0, 1, 2], |[x, t, v]| x.le(t).select(v, x))),
     Row::new("aten::leaky_relu", |cx| of_self(cx, [0, 1], |[x, k]| x.gt(0.0).select(x, x * k))),
-    Row::new("aten::gelu", gelu),
+    Row::new("aten::gelu", gelu).exact(),
     Row::new("aten::silu", silu),
     Row::new("aten::mish", |cx| map(cx, [0], Domain::Promoted, |[x]| x * x.exp().log1p().tanh())),
     Row::new("aten::elu", |cx| {
@@ -33,15 +33,18 @@ pub const ROWS: &[Row] = &[
             let t = x * beta;
             t.gt(threshold).select(x, t.exp().log1p() / beta)
         })
-    }),
+    })
+    .exact(),
     Row::new("aten::softshrink", |cx| {
         of_self(cx, [0, 1], |[x, l]| {
             // x·0 instead of 0, so that NaN stays NaN.
             x.gt(l).select(x - l, x.lt(-l).select(x + l, x * 0.0))
         })
-    }),
-    Row::new("aten::hardshrink", |cx| of_self(cx, [0, 1], |[x, l]| x.ge(-l).and(x.le(l)).select(0.0, x))),
-    Row::new("aten::log_sigmoid_forward", log_sigmoid_forward),
+    })
+    .exact(),
+    Row::new("aten::hardshrink", |cx| of_self(cx, [0, 1], |[x, l]| x.ge(-l).and(x.le(l)).select(0.0, x)))
+        .exact(),
+    Row::new("aten::log_sigmoid_forward", log_sigmoid_forward).exact(),
     Row::new("aten::_prelu_kernel", |cx| {
         map(cx, [0, 1], Domain::Promoted, |[x, w]| x.gt(0.0).select(x, w * x))
     }),

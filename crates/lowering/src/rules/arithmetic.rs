@@ -14,7 +14,8 @@ pub const ROWS: &[Row] = &[
     Row::new("aten::sub.Scalar", |cx| scaled(cx, |x, y| x - y)).unit(&["alpha"]),
     Row::new("aten::rsub.Tensor", rsub).unit(&["alpha"]),
     Row::new("aten::rsub.Scalar", rsub).unit(&["alpha"]),
-    Row::new("aten::_add_relu.Tensor", |cx| scaled(cx, |x, y| (x + y).max(0.0))).unit(&["alpha"]),
+    Row::new("aten::_add_relu.Tensor", |cx| scaled(cx, add_relu)).unit(&["alpha"]),
+    Row::new("aten::_add_relu.Scalar", |cx| scaled(cx, add_relu)).unit(&["alpha"]),
     Row::new("aten::mul.Tensor", |cx| map(cx, [0, 1], Domain::Promoted, |[x, y]| x * y)),
     Row::new("aten::mul.Scalar", |cx| map(cx, [0, 1], Domain::Promoted, |[x, y]| x * y)),
     Row::new("aten::div.Tensor", |cx| map(cx, [0, 1], Domain::Float, |[x, y]| x / y)),
@@ -58,6 +59,12 @@ fn scaled(cx: &mut Ctx, f: impl for<'m> Fn(Expr<'m>, Expr<'m>) -> Expr<'m>) -> L
         f(m.expr(x), y).value()
     })?;
     cx.finish(v)
+}
+
+/// The sum where positive; zero for NaN too.
+fn add_relu<'m>(x: Expr<'m>, y: Expr<'m>) -> Expr<'m> {
+    let sum = x + y;
+    sum.gt(0.0).select(sum, 0.0)
 }
 
 /// `other − alpha·self`.
@@ -154,6 +161,7 @@ pub fn lerp_formula<'m>(start: Expr<'m>, end: Expr<'m>, weight: Expr<'m>) -> Exp
 }
 
 fn lerp(cx: &mut Ctx) -> Lowered {
+    cx.require(0, "lerp_kernel", |d| d.is_float() || d.is_complex())?;
     let common = cx.promoted(&[0, 1])?;
     let v =
         crate::helpers::apply_as(cx, [0, 1, 2], common, common.opmath(), |[a, b, w]| lerp_formula(a, b, w))?;

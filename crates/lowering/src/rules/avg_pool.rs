@@ -6,19 +6,23 @@ use super::max_pool::adaptive_range;
 use super::window::Windows;
 use crate::expr::{Expr, Math};
 use crate::helpers::{is_plain_float, Lowered};
-use crate::{Ctx, Row};
+use crate::{Ctx, LowerError, Row};
 
 /// Rows of this family.
 pub(crate) const ROWS: &[Row] = &[
     Row::new("aten::avg_pool2d", |cx| forward(cx, 2)),
-    Row::new("aten::avg_pool3d", |cx| forward(cx, 3)),
+    Row::new("aten::avg_pool3d", |cx| forward(cx, 3)).exact(),
     Row::new("aten::avg_pool2d_backward", |cx| backward(cx, 2)),
     Row::new("aten::avg_pool3d_backward", |cx| backward(cx, 3)),
     Row::new("aten::_adaptive_avg_pool2d", |cx| adaptive(cx, 2)),
     Row::new("aten::_adaptive_avg_pool3d", |cx| adaptive(cx, 3)),
-    Row::new("aten::adaptive_avg_pool2d.out", |cx| adaptive(cx, 2)),
-    Row::new("aten::adaptive_avg_pool3d.out", |cx| adaptive(cx, 3)),
-    Row::new("aten::adaptive_avg_pool3d_backward.grad_input", |cx| adaptive_backward(cx, 3)),
+    Row::new("aten::adaptive_avg_pool2d.out", |cx| adaptive_out(cx, 2)).infer_by_rule(),
+    Row::new("aten::adaptive_avg_pool3d.out", |cx| adaptive_out(cx, 3)).infer_by_rule(),
+    Row::new("aten::adaptive_avg_pool3d_backward.grad_input", |cx| {
+        cx.outs = vec![cx.tensor(1)?.ty];
+        adaptive_backward(cx, 3)
+    })
+    .infer_by_rule(),
     Row::new("aten::_adaptive_avg_pool2d_backward", |cx| adaptive_backward(cx, 2)),
     Row::new("aten::_adaptive_avg_pool3d_backward", |cx| adaptive_backward(cx, 3)),
 ];
@@ -143,6 +147,24 @@ fn adaptive(cx: &mut Ctx, spatial: usize) -> Lowered {
         y.cast(out.dtype).value()
     })?;
     Ok(v.into())
+}
+
+/// As [`adaptive`] for an overload without a meta kernel.
+fn adaptive_out(cx: &mut Ctx, spatial: usize) -> Lowered {
+    let mut ty = cx.tensor(0)?.ty;
+    let wanted = cx.ints(1).unwrap_or_default();
+    let rank = ty.rank();
+    if rank != spatial + 1 && rank != spatial + 2 || wanted.len() != spatial {
+        return Err(LowerError::runtime(format!(
+            "{}: expected {}-D or {}-D input and an output_size of {spatial} numbers",
+            cx.op,
+            spatial + 1,
+            spatial + 2
+        )));
+    }
+    ty.dims[rank - spatial..].copy_from_slice(&wanted);
+    cx.outs = vec![ty];
+    adaptive(cx, spatial)
 }
 
 fn adaptive_backward(cx: &mut Ctx, spatial: usize) -> Lowered {

@@ -11,7 +11,7 @@ use crate::{Ctx, Row};
 pub(crate) const ROWS: &[Row] = &[
     Row::new("aten::_cdist_forward", cdist),
     Row::new("aten::_cdist_backward", cdist_backward),
-    Row::new("aten::linalg_cross", cross),
+    Row::new("aten::linalg_cross", cross).exact(),
 ];
 
 /// Differences of every row of `x` (…, P, M) and every row of `y` (…, R, M): (…, P, R, M).

@@ -3,7 +3,7 @@
 //! The bag of every index and the number of indices that count in each bag travel to the backward, as in PyTorch.
 
 use tnrs_hlo::ScatterKind;
-use tnrs_types::{DType, Scalar};
+use tnrs_types::{DType, Raises, Scalar};
 
 use super::rearrange::cumulative;
 use crate::expr::{Expr, Math};
@@ -50,7 +50,7 @@ fn forward(cx: &mut Ctx) -> Lowered {
     let (n, rows, site) = (indices.ty.numel(), weight.ty.dims[0], cx.op);
     let acc = weight.ty.dtype.opmath();
     let r = cx.math(|m| {
-        let at = m.expr(indices.value).checked(0, rows, site, 0);
+        let at = m.expr(indices.value).checked_as(Raises::Runtime, 0, rows, site, 0);
         let bag = bags(m, m.expr(offsets.value), n, count);
         // Padding counts in no bag: it goes to -1, which scatter drops.
         let counted = if padding >= 0 { at.eq(at.int(padding)).select(-1.0, bag) } else { bag };

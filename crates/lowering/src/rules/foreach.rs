@@ -173,7 +173,7 @@ fn bound(cx: &mut Ctx, f: impl for<'m> Fn(Expr<'m>, Expr<'m>) -> Expr<'m>) -> Lo
 
 fn power(cx: &mut Ctx) -> Lowered {
     refuse(cx, &[0, 1], is_bool)?;
-    pairwise(cx, |x, y| binary::pow(x, y))
+    pairwise(cx, binary::pow)
 }
 
 /// Rounding leaves integers alone.

@@ -3,7 +3,7 @@
 //! The operand is seen flat, so that one index component per element suffices.
 
 use tnrs_hlo::{ScatterKind, Value};
-use tnrs_types::{Dims, Scalar};
+use tnrs_types::{Dims, Raises, Scalar};
 
 use super::accumulate::{reduce_into, Combine};
 use crate::expr::{Expr, Math};
@@ -18,7 +18,7 @@ pub(crate) const ROWS: &[Row] = &[
     Row::new("aten::scatter.reduce", scatter),
     Row::new("aten::scatter.value_reduce", scatter),
     Row::new("aten::scatter_add", scatter_add),
-    Row::new("aten::scatter_reduce.two", scatter_reduce),
+    Row::new("aten::scatter_reduce.two", scatter_reduce).exact(),
 ];
 
 /// Operand and index sizes with at least one dim, and the dim.
@@ -51,7 +51,7 @@ impl Along {
     fn positions<'m>(&self, m: &'m Math, index: Value, site: &'static str) -> Expr<'m> {
         m.expr(index)
             .reshape(&self.index)
-            .checked(0, self.operand[self.dim], site, self.dim)
+            .checked_as(Raises::Runtime, 0, self.operand[self.dim], site, self.dim)
             .flat_index(&self.operand, self.dim)
     }
 }

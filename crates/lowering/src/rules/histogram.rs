@@ -139,7 +139,7 @@ fn equal_edges<'m>(x: Expr<'m>, bins: i64, range: Option<&[f64]>) -> Expr<'m> {
 }
 
 /// How many edges are not above each element: a binary search of one comparison per bit.
-fn not_above<'m>(edges: Expr<'m>, x: Expr<'m>) -> Expr<'m> {
+pub(super) fn not_above<'m>(edges: Expr<'m>, x: Expr<'m>) -> Expr<'m> {
     let m = x.math();
     let n = edges.dims()[0];
     let mut found = m.splat(DType::I64, &x.dims(), Scalar::Int(0));

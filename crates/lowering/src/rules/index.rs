@@ -16,7 +16,7 @@ pub(crate) const ROWS: &[Row] = &[
     Row::new("aten::index_put", |cx| Ok(index_put(cx)?.into())).infer_by_rule(),
     Row::new("aten::_unsafe_index_put", |cx| Ok(index_put(cx)?.into())).infer_by_rule(),
     Row::new("aten::_index_put_impl_", |cx| Ok(Outcome::writes(vec![(0, 0, index_put(cx)?)]))),
-    Row::new("aten::take", take),
+    Row::new("aten::take", take).exact(),
     Row::new("aten::put", put),
     Row::new("aten::masked_scatter", masked_scatter),
 ];
@@ -136,10 +136,10 @@ fn index_put(cx: &mut Ctx) -> Result<Value, LowerError> {
     let (x, list, values) = (cx.tensor(0)?, index_list(cx, 1)?, cx.tensor(2)?);
     let accumulate = cx.bool(3);
     if values.ty.dtype != x.ty.dtype {
-        return Err(LowerError::Index(format!(
+        return Err(LowerError::Runtime(format!(
             "Index put requires the source and destination dtypes match, got {} for the destination and {} for the source.",
-            x.ty.dtype.hlo_name(),
-            values.ty.dtype.hlo_name()
+            x.ty.dtype.torch_name(),
+            values.ty.dtype.torch_name()
         )));
     }
     if has_mask(&list) {
@@ -200,7 +200,7 @@ fn masked_put(
             counted = Some((counter, n));
         }
     }
-    let (sizes, site) = (mask.ty.dims.clone(), cx.op);
+    let sizes = mask.ty.dims.clone();
     let mut mask_dims = mask.ty.dims.clone();
     mask_dims.extend(std::iter::repeat_n(1, after));
     cx.math(|m| {
@@ -211,9 +211,12 @@ fn masked_put(
                 let flat = mask.flatten();
                 let order = super::rearrange::cumulative(flat.cast(DType::I64));
                 let total = flat.cast(DType::I64).reduce(ReduceKind::Add, &[0]);
-                // A fault unless there are as many values as selected elements.
-                let excess = (total - total.int(n)).checked(0, 1, site, at);
-                let order = flat.select(order - order.int(1), 0.0) + excess;
+                total.eq(total.int(n)).assert(
+                    "shape mismatch: the value tensor cannot be broadcast to the indexing result: the mask does not \
+                     hold for as many elements as there are values",
+                );
+                let last = order.int((n - 1).max(0));
+                let order = flat.select(order - order.int(1), 0.0).max(0.0).min(last);
                 let low = vec![0; values.rank()];
                 let mut high = low.clone();
                 high[counter] = i64::from(n == 0);
@@ -254,7 +257,13 @@ fn put(cx: &mut Ctx) -> Lowered {
 /// The i-th selected element gets the i-th element of the source.
 fn masked_scatter(cx: &mut Ctx) -> Lowered {
     let [x, mask, source] = [cx.tensor(0)?, cx.tensor(1)?, cx.tensor(2)?];
-    let (out, site) = (cx.out(0)?, cx.op);
+    if mask.ty.dtype != DType::Bool {
+        return Err(LowerError::Runtime(format!(
+            "masked_scatter_ only supports boolean masks, but got mask with dtype {}",
+            mask.ty.dtype.torch_name()
+        )));
+    }
+    let out = cx.out(0)?;
     let n = source.ty.numel();
     let v = cx.math(|m| {
         let [x, mask, source] = m.exprs([x.value, mask.value, source.value]);
@@ -265,7 +274,9 @@ fn masked_scatter(cx: &mut Ctx) -> Lowered {
         let order = m.composite(op, &[counts], &[ty]).map_or(counts, |r| r[0]);
         // One more element, so that an empty source can be indexed. Counts run from 1; 0 is an unselected element.
         let source = source.flatten().pad(Scalar::Int(0), &[0], &[1]);
-        let at = mask.select(order, 0.0).checked(0, n + 1, site, 0);
+        let at = mask.select(order, 0.0);
+        at.le(at.int(n)).assert("Number of elements of source < number of ones in mask");
+        let at = at.min(at.int(n));
         let taken = source.take_rows(0, (at - at.int(1)).max(0.0));
         let x = x.broadcast(&out.dims).flatten();
         mask.select(taken, x).reshape(&out.dims).value()

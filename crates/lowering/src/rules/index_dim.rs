@@ -1,7 +1,7 @@
 //! Whole slices along one dim, selected by a vector of positions.
 
 use tnrs_hlo::{ScatterKind, Value};
-use tnrs_types::Dims;
+use tnrs_types::{Dims, Raises};
 
 use super::accumulate::{reduce_into, Combine};
 use crate::expr::{Expr, Math};
@@ -11,9 +11,9 @@ use crate::{Arg, Ctx, LowerError, Row, Tensor};
 
 /// Rows of this family.
 pub(crate) const ROWS: &[Row] = &[
-    Row::new("aten::index_select", index_select),
-    Row::new("aten::index_add", index_add).unit(&["alpha"]),
-    Row::new("aten::index_copy", |cx| index_into(cx, Combine::Set, true)),
+    Row::new("aten::index_select", index_select).exact(),
+    Row::new("aten::index_add", index_add).exact().unit(&["alpha"]),
+    Row::new("aten::index_copy", |cx| index_into(cx, Combine::Set, true)).exact(),
     Row::new("aten::index_fill.int_Scalar", index_fill),
     Row::new("aten::index_fill.int_Tensor", index_fill),
     Row::new("aten::index_reduce", index_reduce),
@@ -43,7 +43,13 @@ impl Along {
         with_dim(&self.operand, self.dim, self.count)
     }
     fn positions<'m>(&self, m: &'m Math, index: Value, site: &'static str) -> Expr<'m> {
-        m.expr(index).flatten().checked(0, self.size(), site, self.dim)
+        // As PyTorch's loops do: those over slices raise another exception than those over elements.
+        let raises = match site {
+            "aten::index_add" if self.operand.len() > 1 => Raises::Runtime,
+            "aten::index_select" if self.dim > 0 => Raises::Runtime,
+            _ => Raises::Index,
+        };
+        m.expr(index).flatten().checked_as(raises, 0, self.size(), site, self.dim)
     }
 }
 

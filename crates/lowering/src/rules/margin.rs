@@ -1,7 +1,7 @@
 //! Margin losses over classes.
 
 use tnrs_hlo::{Composite, ReduceKind, ScatterKind, Value};
-use tnrs_types::DType;
+use tnrs_types::{DType, Raises};
 
 use super::nll::{reduction, Reduction};
 use crate::expr::{Expr, Math};
@@ -38,7 +38,7 @@ fn hinge<'m>(
 ) -> Hinge<'m> {
     let x = m.expr(x);
     let x = x.cast(x.dtype().opmath()).reshape(&[rows, classes]);
-    let t = m.expr(target).reshape(&[rows, 1]).checked(0, classes, site, 1);
+    let t = m.expr(target).reshape(&[rows, 1]).checked_as(Raises::Runtime, 0, classes, site, 1);
     let at = t.flat_index(&[rows, classes], 1);
     let own = x.flatten().take_rows(0, at.flatten()).reshape(&[rows, 1]);
     let is_target = m.iota(DType::I64, &[rows, classes], 1).eq(t);

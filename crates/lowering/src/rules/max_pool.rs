@@ -1,7 +1,7 @@
 //! Max pooling with the positions of the maxima, and its gradient.
 
 use tnrs_hlo::ScatterKind;
-use tnrs_types::{contiguous_strides, DType, Dims, Scalar};
+use tnrs_types::{contiguous_strides, DType, Dims, Raises, Scalar};
 
 use super::accumulate::lowest;
 use super::window::Windows;
@@ -133,7 +133,7 @@ fn unpool(cx: &mut Ctx, spatial: usize) -> Lowered {
     let site = cx.op;
     let v = cx.math(|m| {
         let [x, at] = m.exprs([x.value, indices.value]);
-        let at = at.checked(0, size, site, 0);
+        let at = at.checked_as(Raises::Runtime, 0, size, site, 0);
         put_planes(x, at, spatial, &out.dims, ScatterKind::Set).value()
     })?;
     Ok(v.into())

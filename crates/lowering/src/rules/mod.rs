@@ -7,6 +7,7 @@ mod airy;
 mod amp;
 mod arg_reduce;
 mod arithmetic;
+mod assert;
 mod attention;
 mod attention_parts;
 mod avg_pool;
@@ -31,6 +32,7 @@ mod grid;
 mod histogram;
 mod index;
 mod index_dim;
+mod jagged;
 mod linalg;
 mod linalg_lstsq;
 mod linalg_lu;
@@ -84,6 +86,7 @@ pub fn table() -> Vec<&'static Row> {
         amp::ROWS,
         arg_reduce::ROWS,
         arithmetic::ROWS,
+        assert::ROWS,
         attention::ROWS,
         attention_parts::ROWS,
         avg_pool::ROWS,
@@ -108,6 +111,7 @@ pub fn table() -> Vec<&'static Row> {
         gather::ROWS,
         index::ROWS,
         index_dim::ROWS,
+        jagged::ROWS,
         linalg::ROWS,
         linalg_lstsq::ROWS,
         linalg_lu::ROWS,
@@ -124,10 +128,10 @@ pub fn table() -> Vec<&'static Row> {
         norm_layer::ROWS,
         optim::ROWS,
         parts::ROWS,
-        quantized::ROWS,
         pdist::ROWS,
         polynomial::ROWS,
         quantile::ROWS,
+        quantized::ROWS,
         random::ROWS,
         rearrange::ROWS,
         recurrent::ROWS,

@@ -13,7 +13,7 @@ pub const ROWS: &[Row] = &[
     Row::new("aten::linalg__powsum", |cx| over_dims(cx, power_sum)).stat(&["ord"]),
     Row::new("aten::norm.ScalarOpt_dim", |cx| over_dims(cx, norm)).stat(&["p"]),
     Row::new("aten::norm.ScalarOpt_dim_dtype", |cx| over_dims(cx, norm)).stat(&["p"]),
-    Row::new("aten::renorm", renorm).stat(&["p"]),
+    Row::new("aten::renorm", renorm).exact().stat(&["p"]),
 ];
 
 /// The order of a norm; absent is 2.

@@ -33,6 +33,17 @@ impl Groups {
     fn per_group<'m>(&self, m: &'m Math, v: Value, acc: DType) -> Expr<'m> {
         m.expr(v).cast(acc).reshape(&[self.apart[0], self.apart[1], 1, 1])
     }
+    /// Times the weight of the channel, if there is one.
+    fn weighted<'m>(&self, m: &'m Math, w: Option<Value>, e: Expr<'m>) -> Expr<'m> {
+        match w {
+            Some(w) => e * self.per_channel(m, w, e.dtype()),
+            None => e,
+        }
+    }
+    /// Of a group's elements, from their sums over positions.
+    fn mean<'m>(&self, sums: Expr<'m>) -> Expr<'m> {
+        sums.reduce_keep(ReduceKind::Add, &[2]) / self.count()
+    }
     fn count(&self) -> f64 {
         (self.apart[2] * self.apart[3]).max(1) as f64
     }
@@ -75,18 +86,12 @@ fn backward(cx: &mut Ctx) -> Lowered {
         let mean = groups.per_group(m, mean.value, acc);
         let rstd = groups.per_group(m, rstd.value, acc);
         let unit = (data - mean) * rstd;
-        let dw = (dy * unit).sum(&[0, 3]);
-        let db = dy.sum(&[0, 3]);
-        let dz = match &w {
-            Some(w) => dy * groups.per_channel(m, w.value, acc),
-            None => dy,
-        };
-        let along = |e: Expr<'_>| {
-            let e = m.expr(e.value());
-            (e.reduce_keep(ReduceKind::Add, &[2, 3]) / groups.count()).value()
-        };
-        let (a, b) = (m.expr(along(dz)), m.expr(along(dz * unit)));
-        let dx = (dz - a - unit * b) * rstd;
+        // Only these two sums read every element; the others are sums of them.
+        let (t, s) = (dy.reduce_keep(ReduceKind::Add, &[3]), (dy * unit).reduce_keep(ReduceKind::Add, &[3]));
+        let (db, dw) = (t.sum(&[0, 3]), s.sum(&[0, 3]));
+        let w = w.as_ref().map(|w| w.value);
+        let (a, b) = (groups.mean(groups.weighted(m, w, t)), groups.mean(groups.weighted(m, w, s)));
+        let dx = (groups.weighted(m, w, dy) - a - unit * b) * rstd;
         [
             dx.reshape(&x.ty.dims).cast(x.ty.dtype),
             dw.reshape(&[channels]).cast(param),

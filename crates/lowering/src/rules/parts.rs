@@ -10,22 +10,22 @@ use crate::{Ctx, Expr, LowerError, Outcome, Row};
 /// Rows of this family.
 pub const ROWS: &[Row] = &[
     Row::new("aten::abs", |cx| map(cx, [0], Domain::Promoted, |[x]| abs(x))),
-    Row::new("aten::neg", neg),
+    Row::new("aten::neg", neg).exact(),
     Row::new("aten::sign", |cx| map(cx, [0], Domain::Promoted, |[x]| sign(x))),
     Row::new("aten::sgn", |cx| map(cx, [0], Domain::Promoted, |[x]| sign(x))),
     Row::new("aten::signbit", |cx| map(cx, [0], Domain::Promoted, |[x]| signbit(x))),
     Row::new("aten::floor", |cx| rounding(cx, |x| x.floor())),
     Row::new("aten::ceil", |cx| rounding(cx, |x| x.ceil())),
     Row::new("aten::trunc", |cx| rounding(cx, |x| x.trunc())),
-    Row::new("aten::round", |cx| rounding(cx, |x| x.round())),
-    Row::new("aten::round.decimals", round_decimals),
+    Row::new("aten::round", |cx| rounding(cx, |x| x.round())).exact(),
+    Row::new("aten::round.decimals", round_decimals).exact(),
     Row::new("aten::frac", |cx| map(cx, [0], Domain::Promoted, |[x]| x - x.trunc())),
     Row::new("aten::isnan", |cx| map(cx, [0], Domain::Promoted, |[x]| x.ne(x))),
     Row::new("aten::isinf", |cx| map(cx, [0], Domain::Promoted, |[x]| is_inf(x))),
     Row::new("aten::isposinf", |cx| infinity(cx, f64::INFINITY)),
     Row::new("aten::isneginf", |cx| infinity(cx, f64::NEG_INFINITY)),
-    Row::new("aten::nan_to_num", nan_to_num),
-    Row::new("aten::angle", |cx| map(cx, [0], Domain::Float, |[x]| angle(x))),
+    Row::new("aten::nan_to_num", nan_to_num).exact(),
+    Row::new("aten::angle", |cx| map(cx, [0], Domain::Float, |[x]| angle(x))).castable(),
     Row::new("aten::_conj_physical", |cx| map(cx, [0], Domain::Promoted, |[x]| conj(x))),
     Row::new("aten::conj_physical.out", |cx| map(cx, [0], Domain::Promoted, |[x]| conj(x))),
     // The in-place overload belongs to no functional one.
@@ -36,7 +36,7 @@ pub const ROWS: &[Row] = &[
         Ok(Outcome::writes(vec![(0, 0, v)]))
     }),
     // PyTorch's meta kernel asserts where the operator raises.
-    Row::new("aten::complex", complex).infer_by_rule(),
+    Row::new("aten::complex", complex).exact().infer_by_rule(),
     Row::new("aten::polar", |cx| {
         map(cx, [0, 1], Domain::Promoted, |[r, t]| (r * t.cos()).complex(r * t.sin()))
     }),
@@ -69,7 +69,7 @@ fn complex(cx: &mut Ctx) -> Lowered {
             im.hlo_name()
         )));
     }
-    Ok(apply(cx, [0, 1], Domain::Promoted, |[re, im]| re.complex(im))?.into())
+    Ok(apply(cx, [0, 1], Domain::Exact, |[re, im]| re.complex(im))?.into())
 }
 
 /// |x|, which unsigned integers and bool already are.

@@ -3,6 +3,7 @@
 //!
 //! The memory of packed 4-bit weights is this file's own business: two numbers a byte, the even one in the low half.
 
+use tnrs_hlo::TensorType;
 use tnrs_types::{DType, ReduceKind, UnaryKind};
 
 use super::matmul::contract;
@@ -12,7 +13,8 @@ use crate::{Ctx, LowerError, Row, Tensor};
 
 /// Rows of this family.
 pub(crate) const ROWS: &[Row] = &[
-    Row::new("aten::_scaled_mm", scaled_mm),
+    // PyTorch's meta kernel asks for multiples of 16, which its CPU kernel does not need.
+    Row::new("aten::_scaled_mm", scaled_mm).infer_by_rule(),
     Row::new("aten::_scaled_mm_v2", scaled_mm_v2),
     Row::new("aten::_int_mm", int_mm),
     Row::new("aten::_weight_int8pack_mm", int8_mm),
@@ -26,7 +28,21 @@ pub(crate) const ROWS: &[Row] = &[
 fn scaled_mm(cx: &mut Ctx) -> Lowered {
     let (scales, bias) = ([cx.tensor(2)?, cx.tensor(3)?], cx.opt_tensor(4));
     let result = cx.opt_tensor(5);
-    scaled(cx, scales, bias, result)
+    let [x, y] = [cx.tensor(0)?.ty, cx.tensor(1)?.ty];
+    if x.rank() != 2 || y.rank() != 2 {
+        return Err(LowerError::runtime("mat1 and mat2 must be matrices"));
+    }
+    if x.dims[1] != y.dims[0] {
+        return Err(LowerError::runtime(format!(
+            "mat1 and mat2 shapes cannot be multiplied ({}x{} and {}x{})",
+            x.dims[0], x.dims[1], y.dims[0], y.dims[1]
+        )));
+    }
+    if bias.as_ref().is_some_and(|b| b.ty.numel() != y.dims[1]) {
+        return Err(LowerError::runtime(format!("Bias must be size {}", y.dims[1])));
+    }
+    let out = TensorType::new(cx.dtype(6).unwrap_or(x.dtype), &[x.dims[0], y.dims[1]]);
+    scaled(cx, out, scales, bias, result)
 }
 
 /// As [`scaled_mm`], with lists of scales and the recipe that each follows.
@@ -42,12 +58,18 @@ fn scaled_mm_v2(cx: &mut Ctx) -> Lowered {
     };
     let scales = [one(2, 3)?, one(5, 6)?];
     let bias = cx.opt_tensor(8);
-    scaled(cx, scales, bias, None)
+    let out = cx.out(0)?;
+    scaled(cx, out, scales, bias, None)
 }
 
-fn scaled(cx: &mut Ctx, scales: [Tensor; 2], bias: Option<Tensor>, result: Option<Tensor>) -> Lowered {
+fn scaled(
+    cx: &mut Ctx,
+    out: TensorType,
+    scales: [Tensor; 2],
+    bias: Option<Tensor>,
+    result: Option<Tensor>,
+) -> Lowered {
     let [x, y] = [cx.tensor(0)?, cx.tensor(1)?];
-    let out = cx.out(0)?;
     let fits = |s: &Tensor, sizes: [i64; 2]| {
         s.ty.dtype == DType::F32 && (s.ty.numel() == 1 || s.ty.numel() == sizes[0] * sizes[1])
     };

@@ -2,21 +2,21 @@
 
 use std::f64::consts::PI;
 
-use tnrs_hlo::custom::Rule;
 use tnrs_hlo::{ReduceKind, TensorType, Value};
 use tnrs_types::{numel, DType, Scalar};
 
 use crate::helpers::Lowered;
-use crate::{Ctx, Expr, LowerError, Outcome, Row};
+use crate::{Arg, Ctx, Expr, LowerError, Outcome, Row};
 
 /// Rows of this family.
 pub const ROWS: &[Row] = &[
-    Row::new("aten::uniform_", uniform_),
-    Row::new("aten::normal_", normal_),
-    Row::new("aten::log_normal_", log_normal_),
+    // PyTorch's meta kernels of some refuse other types than the CPU, by another exception.
+    Row::new("aten::uniform_", uniform_).infer_by_rule(),
+    Row::new("aten::normal_", normal_).infer_by_rule(),
+    Row::new("aten::log_normal_", log_normal_).infer_by_rule(),
     Row::new("aten::exponential_", exponential_),
     Row::new("aten::cauchy_", cauchy_),
-    Row::new("aten::geometric_", geometric_),
+    Row::new("aten::geometric_", geometric_).infer_by_rule(),
     Row::new("aten::bernoulli_.float", |cx| {
         let ty = cx.tensor(0)?.ty;
         let p = probability(cx.float(1)?)?;
@@ -26,20 +26,24 @@ pub const ROWS: &[Row] = &[
     Row::new("aten::bernoulli_.Tensor", |cx| {
         let ty = cx.tensor(0)?.ty;
         let p = cx.tensor(1)?;
+        only(cx, p.ty.dtype, DType::is_float)?;
         let v = bernoulli(cx, &ty, |m| m.expr(p.value))?;
         Ok(write(v))
     }),
     Row::new("aten::bernoulli", |cx| {
         let (p, ty) = (cx.tensor(0)?, cx.out(0)?);
+        only(cx, p.ty.dtype, DType::is_float)?;
         Ok(bernoulli(cx, &ty, |m| m.expr(p.value))?.into())
-    }),
+    })
+    .any_out(),
     Row::new("aten::bernoulli.p", |cx| {
         let (p, ty) = (probability(cx.float(1)?)?, cx.out(0)?);
         Ok(bernoulli(cx, &ty, |m| m.splat(DType::F32, &[], Scalar::Float(p)))?.into())
-    }),
-    Row::new("aten::normal.Tensor_float", normal),
-    Row::new("aten::normal.float_Tensor", normal),
-    Row::new("aten::normal.Tensor_Tensor", normal),
+    })
+    .any_out(),
+    Row::new("aten::normal.Tensor_float", normal).infer_by_rule(),
+    Row::new("aten::normal.float_Tensor", normal).infer_by_rule(),
+    Row::new("aten::normal.Tensor_Tensor", normal).infer_by_rule(),
 ];
 
 /// The outcome of a fill.
@@ -138,6 +142,22 @@ fn fill(
     Ok(write(cx.fit(v, &ty)?))
 }
 
+/// Fails as not implemented unless the element type is one of those accepted.
+pub fn only(cx: &Ctx, dtype: DType, accepted: fn(DType) -> bool) -> Result<(), LowerError> {
+    if accepted(dtype) {
+        return Ok(());
+    }
+    Err(LowerError::unsupported(format!("\"{}\" not implemented for '{}'", cx.op, dtype.torch_name())))
+}
+
+fn float_or_complex(d: DType) -> bool {
+    d.is_float() || d.is_complex()
+}
+
+fn real_number(d: DType) -> bool {
+    d != DType::Bool && !d.is_complex()
+}
+
 fn check(ok: bool, message: impl FnOnce() -> String) -> Result<(), LowerError> {
     if ok {
         Ok(())
@@ -147,6 +167,7 @@ fn check(ok: bool, message: impl FnOnce() -> String) -> Result<(), LowerError> {
 }
 
 fn uniform_(cx: &mut Ctx) -> Lowered {
+    only(cx, cx.tensor(0)?.ty.dtype, float_or_complex)?;
     let (from, to) = (cx.float(1)?, cx.float(2)?);
     check(from <= to, || {
         format!("uniform_ expects to return a [from, to) range, but found from={from} > to={to}")
@@ -160,6 +181,7 @@ fn uniform_(cx: &mut Ctx) -> Lowered {
 }
 
 fn normal_(cx: &mut Ctx) -> Lowered {
+    only(cx, cx.tensor(0)?.ty.dtype, float_or_complex)?;
     let (mean, std) = (cx.float(1)?, cx.float(2)?);
     check(std >= 0.0, || format!("normal expects std >= 0.0, but found std {std}"))?;
     // The parts of a complex number share the variance, and only the real one has the mean.
@@ -177,6 +199,7 @@ fn normal_(cx: &mut Ctx) -> Lowered {
 }
 
 fn log_normal_(cx: &mut Ctx) -> Lowered {
+    only(cx, cx.tensor(0)?.ty.dtype, DType::is_float)?;
     let (mean, std) = (cx.float(1)?, cx.float(2)?);
     check(std > 0.0, || format!("log_normal_ expects std > 0.0, but found std={std}"))?;
     fill(cx, standard_normal, |z| (z * std + mean).exp())
@@ -195,6 +218,7 @@ fn cauchy_(cx: &mut Ctx) -> Lowered {
 }
 
 fn geometric_(cx: &mut Ctx) -> Lowered {
+    only(cx, cx.tensor(0)?.ty.dtype, real_number)?;
     let p = cx.float(1)?;
     check(p > 0.0 && p < 1.0, || format!("geometric_ expects p to be in (0, 1), but got p={p}"))?;
     fill(cx, open_uniform, |u| (u.log() / (-p).ln_1p()).ceil())
@@ -211,12 +235,12 @@ fn bernoulli(
     ty: &TensorType,
     p: impl for<'m> FnOnce(&'m crate::Math) -> Expr<'m>,
 ) -> Result<Value, LowerError> {
+    only(cx, ty.dtype, |d| !d.is_complex())?;
     let u = uniform(cx, numel(&ty.dims), 24, DType::F32)?;
     let v = cx.math(|m| {
         let u = m.expr(u).reshape(&ty.dims);
         let p = p(m);
-        let p = if matches!(p.dtype(), DType::F32 | DType::F64) { p } else { p.cast(DType::F32) };
-        let p = p.require(p.ge(0.0).and(p.le(1.0)), Rule::Probability);
+        p.ge(0.0).and(p.le(1.0)).assert("Expected p_in >= 0 && p_in <= 1 to be true, but got false.");
         // Compared in f64 where p is f64: a tiny p must not round to another multiple of 2⁻²⁴.
         let wide = if p.dtype() == DType::F64 { DType::F64 } else { DType::F32 };
         u.cast(wide).lt(p.cast(wide)).value()
@@ -224,26 +248,45 @@ fn bernoulli(
     cx.fit(v, ty)
 }
 
-/// `mean + std·z`, each a number or a tensor.
+/// `mean + std·z`, each a number or a tensor; with a complex mean the parts of z share the variance.
 fn normal(cx: &mut Ctx) -> Lowered {
-    let ty = cx.out(0)?;
-    if ty.dtype.is_complex() {
-        return Err(LowerError::unsupported("complex operands"));
+    let parameters = [cx.args.first(), cx.args.get(1)].map(|a| match a {
+        Some(Arg::Tensor(t)) => t.ty.dtype,
+        _ => DType::F32,
+    });
+    check(!parameters[1].is_complex(), || "normal expects standard deviation to be non-complex".to_owned())?;
+    for d in parameters {
+        only(cx, d, float_or_complex)?;
     }
     if let Ok(std) = cx.float(1) {
         check(std >= 0.0, || format!("normal expects std >= 0.0, but found std {std}"))?;
     }
-    let compute = compute_type(ty.dtype);
-    let z = standard_normal(cx, numel(&ty.dims), compute)?;
-    let mean = cx.operand(0, compute, compute)?;
+    let sizes = cx.broadcast_sizes(&[0, 1])?;
+    let out = match (cx.opt_tensor(0), cx.opt_tensor(1)) {
+        (Some(mean), _) => mean.ty.dtype,
+        (None, Some(std)) => std.ty.dtype,
+        (None, None) => parameters[0],
+    };
+    let compute = compute_type(out);
+    let n = numel(&sizes);
+    let z = standard_normal(cx, if out.is_complex() { 2 * n } else { n }, compute)?;
+    let wide = if out.is_complex() { compute.complex() } else { compute };
+    let mean = cx.operand(0, wide, wide)?;
     let std = cx.operand(1, compute, compute)?;
     let v = cx.math(|m| {
-        let z = m.expr(z).reshape(&ty.dims);
         let std = m.expr(std);
-        let std = std.require(std.ge(0.0), Rule::NormalDeviation);
-        (z * std + m.expr(mean)).value()
+        std.ge(0.0).assert("normal expects all elements of std >= 0.0");
+        let z = m.expr(z);
+        let scaled = |z: Expr<'_>| (m.expr(z.value()).reshape(&sizes) * std).value();
+        let noise = if out.is_complex() {
+            let half = [z.slice(0, 0, n), z.slice(0, n, 2 * n)].map(|p| m.expr(scaled(p * 0.5f64.sqrt())));
+            half[0].complex(half[1])
+        } else {
+            m.expr(scaled(z))
+        };
+        (noise + m.expr(mean)).value()
     })?;
-    cx.finish(v)
+    Ok(cx.cast(v, out)?.into())
 }
 
 /// Sum along the last dim, for samplers.

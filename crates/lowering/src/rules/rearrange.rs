@@ -1,8 +1,8 @@
 //! Elements put elsewhere: flips, rolls, repeats, shuffles.
 
 use smallvec::smallvec;
-use tnrs_hlo::{Composite, ReduceKind, ScatterKind};
-use tnrs_types::{DType, Dims, Scalar};
+use tnrs_hlo::{Composite, ReduceKind};
+use tnrs_types::Dims;
 
 use crate::expr::Expr;
 use crate::helpers::{dim, Lowered};
@@ -13,9 +13,8 @@ pub(crate) const ROWS: &[Row] = &[
     Row::new("aten::flip", flip),
     Row::new("aten::roll", roll),
     Row::new("aten::repeat", repeat),
-    Row::new("aten::repeat_interleave.Tensor", repeat_interleave).infer_by_rule(),
     Row::new("aten::channel_shuffle", channel_shuffle).format(&[0], |_, rank| rank == 4),
-    Row::new("aten::pixel_shuffle", pixel_shuffle),
+    Row::new("aten::pixel_shuffle", pixel_shuffle).format(&[0], |_, rank| rank == 4),
     Row::new("aten::pixel_unshuffle", pixel_unshuffle).format(&[0], |_, rank| rank == 4),
 ];
 
@@ -83,31 +82,6 @@ fn repeat(cx: &mut Ctx) -> Lowered {
         }
     }
     let v = cx.math(|m| m.expr(x.value).broadcast_in_dim(&map, &apart).reshape(&out.dims).value())?;
-    Ok(v.into())
-}
-
-/// Position i, repeats\[i\] times; the sizes are static only when the caller states their sum.
-fn repeat_interleave(cx: &mut Ctx) -> Lowered {
-    let repeats = cx.tensor(0)?;
-    let Some(total) = cx.opt_int(1) else {
-        return Err(LowerError::unsupported(
-            "aten::repeat_interleave.Tensor: the result's size depends on the data",
-        ));
-    };
-    if repeats.ty.rank() != 1 {
-        return Err(LowerError::runtime("repeat_interleave only accept 1D vector as repeat"));
-    }
-    if !matches!(repeats.ty.dtype, DType::I32 | DType::I64) {
-        return Err(LowerError::runtime("repeats has to be Long or Int tensor"));
-    }
-    let v = cx.math(|m| {
-        let counts = m.expr(repeats.value).cast(DType::I64);
-        let ends = cumulative(counts);
-        // Element j comes from the position that counts how many runs end at or before j.
-        let marks =
-            m.splat(DType::I64, &[total], Scalar::Int(0)).put_rows(ScatterKind::Add, 0, ends, ends.int(1));
-        cumulative(marks).cast(repeats.ty.dtype).value()
-    })?;
     Ok(v.into())
 }
 

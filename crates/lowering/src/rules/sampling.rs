@@ -1,16 +1,16 @@
 //! Random integers, permutations, draws from distributions given as tensors, and dropout.
 
-use tnrs_hlo::custom::Rule;
 use tnrs_hlo::{Composite, ReduceKind, TensorType, Value};
 use tnrs_types::{numel, Class, DType, Scalar};
 
 use crate::helpers::{apply_as, Lowered};
-use crate::rules::random::{digits, sum_last, uniform, write};
+use crate::rules::random::{digits, only, sum_last, uniform, write};
 use crate::{Ctx, LowerError, Outcome, Ret, Row};
 
 /// Rows of this family.
 pub const ROWS: &[Row] = &[
     Row::new("aten::random_", |cx| {
+        only(cx, cx.tensor(0)?.ty.dtype, |d| !d.is_complex())?;
         let limit = limit(cx.tensor(0)?.ty.dtype);
         integers(cx, 0, limit)
     }),
@@ -20,13 +20,14 @@ pub const ROWS: &[Row] = &[
     }),
     Row::new("aten::random_.from", random_from),
     Row::new("aten::randperm.generator_out", randperm),
-    Row::new("aten::native_dropout", native_dropout),
+    // PyTorch's meta kernel refuses complex numbers, the CPU takes them.
+    Row::new("aten::native_dropout", native_dropout).infer_by_rule(),
     Row::new("aten::native_dropout_backward", |cx| {
         let dtype = cx.out(0)?.dtype;
         let v = apply_as(cx, [0, 1, 2], dtype, dtype.opmath(), |[g, mask, scale]| g * mask * scale)?;
         cx.finish(v)
     }),
-    Row::new("aten::multinomial", multinomial),
+    Row::new("aten::multinomial", multinomial).exact(),
     Row::new("aten::rrelu_with_noise", rrelu_with_noise),
     Row::new("aten::rrelu_with_noise_", |cx| {
         let (y, noise) = randomly_leaky(cx)?;
@@ -69,9 +70,37 @@ fn random_from(cx: &mut Ctx) -> Lowered {
     match cx.opt_int(2) {
         Some(to) => bounded(cx, from, to),
         None => {
-            let limit = limit(cx.tensor(0)?.ty.dtype);
-            integers(cx, from, limit)
+            let dtype = cx.tensor(0)?.ty.dtype;
+            in_bounds(dtype, &[("from", from)])?;
+            integers(cx, from, limit(dtype))
         }
+    }
+}
+
+/// Fails unless an element type holds these numbers.
+fn in_bounds(dtype: DType, numbers: &[(&str, i64)]) -> Result<(), LowerError> {
+    let (lo, hi) = match dtype {
+        d if d.is_complex() => {
+            return Err(LowerError::runtime(
+                "check_random_bounds handles only integral, floating-point and boolean types",
+            ))
+        }
+        DType::F16 => (-65504, 65504),
+        d if d.is_float() => return Ok(()),
+        d => integer_range(d),
+    };
+    let name = match dtype {
+        DType::Bool => "bool",
+        DType::U8 => "unsigned char",
+        DType::I8 => "signed char",
+        DType::I16 => "short",
+        DType::I32 => "int",
+        DType::F16 => "c10::Half",
+        _ => "long",
+    };
+    match numbers.iter().find(|(_, v)| !(lo..=hi).contains(v)) {
+        Some((what, _)) => Err(LowerError::Runtime(format!("{what} is out of bounds for {name}"))),
+        None => Ok(()),
     }
 }
 
@@ -82,23 +111,7 @@ fn bounded(cx: &mut Ctx, from: i64, to: i64) -> Lowered {
             "random_ expects 'from' to be less than 'to', but got from={from} >= to={to}"
         )));
     }
-    let dtype = cx.tensor(0)?.ty.dtype;
-    if dtype.class() <= Class::Int {
-        let (lo, hi) = integer_range(dtype);
-        let name = match dtype {
-            DType::Bool => "bool",
-            DType::U8 => "unsigned char",
-            DType::I8 => "signed char",
-            DType::I16 => "short",
-            DType::I32 => "int",
-            _ => "long",
-        };
-        for (what, v) in [("from", from), ("to - 1", to - 1)] {
-            if v < lo || v > hi {
-                return Err(LowerError::Runtime(format!("{what} is out of bounds for {name}")));
-            }
-        }
-    }
+    in_bounds(cx.tensor(0)?.ty.dtype, &[("from", from), ("to - 1", to - 1)])?;
     integers(cx, from, to - 1)
 }
 
@@ -130,6 +143,8 @@ fn integers(cx: &mut Ctx, from: i64, last: i64) -> Lowered {
 /// The order of random 63-bit keys.
 fn randperm(cx: &mut Ctx) -> Lowered {
     let n = cx.int(0)?;
+    let target = cx.out(0)?.dtype;
+    only(cx, target, |d| d != DType::Bool && !d.is_complex())?;
     let bits = cx.random_bits(&[2 * n])?;
     let v = cx.math(|m| {
         let bits = m.expr(bits).cast(DType::I64);
@@ -145,13 +160,19 @@ fn native_dropout(cx: &mut Ctx) -> Lowered {
     let x = cx.tensor(0)?;
     let p = cx.float(1)?;
     let train = cx.is_absent(2) || cx.bool(2);
-    let sizes = x.ty.dims.clone();
+    let (sizes, dtype) = (x.ty.dims.clone(), x.ty.dtype);
     if !train {
         let ones = cx.b.splat(DType::Bool, &sizes, Scalar::Bool(true))?;
-        return cx.finish_all(&[x.value, ones]);
+        return Ok(Outcome::tensors(&[x.value, ones]));
+    }
+    if dtype.class() <= Class::Int {
+        return Err(LowerError::Runtime(format!(
+            "result type Float can't be cast to the desired output type {}",
+            dtype.torch_name()
+        )));
     }
     let u = uniform(cx, numel(&sizes), 24, DType::F32)?;
-    let compute = x.ty.dtype.opmath();
+    let compute = dtype.opmath();
     let v = cx.cast(x.value, compute)?;
     let scale = if p == 1.0 { 0.0 } else { 1.0 / (1.0 - p) };
     let (y, mask) = cx.math(|m| {
@@ -159,7 +180,8 @@ fn native_dropout(cx: &mut Ctx) -> Lowered {
         let y = keep.select(m.expr(v) * scale, 0.0);
         (y.value(), keep.value())
     })?;
-    cx.finish_all(&[y, mask])
+    let y = cx.cast(y, dtype)?;
+    Ok(Outcome::tensors(&[y, mask]))
 }
 
 /// Indices drawn in proportion to the rows of `self`. Without replacement: the order of p/q with exponential q, whose
@@ -191,7 +213,18 @@ fn multinomial(cx: &mut Ctx) -> Lowered {
     }
     let weights = cx.cast(x.value, DType::F64)?;
     let weights = cx.b.reshape(weights, &[rows, categories])?;
-    let weights = checked_weights(cx, weights, replace, samples)?;
+    cx.math(|m| {
+        let w = m.expr(weights);
+        let legal = w.ge(0.0).and(w.lt(f64::INFINITY));
+        legal.assert("probability tensor contains either `inf`, `nan` or element < 0");
+        sum_last(w).gt(0.0).assert("invalid multinomial distribution (sum of probabilities <= 0)");
+        if !replace {
+            let positive = sum_last(w.gt(0.0).cast(DType::I64));
+            positive.ge(samples as f64).assert(
+                "invalid multinomial distribution (with replacement=False, not enough non-negative category to sample)",
+            );
+        }
+    })?;
     let v = if replace {
         with_replacement(cx, weights, rows, categories, samples)?
     } else {
@@ -206,19 +239,6 @@ fn multinomial(cx: &mut Ctx) -> Lowered {
         })?
     };
     cx.finish_reshaped(&[v])
-}
-
-/// The weights; the run fails unless they are finite, not negative, positive in some category of each row, and, without
-/// replacement, in as many as are drawn.
-fn checked_weights(cx: &mut Ctx, weights: Value, replace: bool, samples: i64) -> Result<Value, LowerError> {
-    cx.math(|m| {
-        let w = m.expr(weights);
-        let w = w.require(w.is_finite().and(w.ge(0.0)), Rule::Weights);
-        let positive = sum_last(w.gt(0.0).cast(DType::I64));
-        let w = w.require(positive.gt(0.0), Rule::WeightsSum);
-        let w = if replace { w } else { w.require(positive.ge(samples as f64), Rule::WeightsCount) };
-        w.value()
-    })
 }
 
 fn with_replacement(
@@ -253,6 +273,7 @@ fn rrelu_with_noise(cx: &mut Ctx) -> Lowered {
 fn randomly_leaky(cx: &mut Ctx) -> Result<(Value, Option<Value>), LowerError> {
     let x = cx.tensor(0)?;
     let dtype = x.ty.dtype;
+    only(cx, dtype, DType::is_float)?;
     let compute = dtype.opmath();
     let training = cx.bool(4);
     let (lower, upper) = (cx.scalar(2, compute)?, cx.scalar(3, compute)?);

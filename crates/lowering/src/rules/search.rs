@@ -9,13 +9,13 @@ use crate::{promote_types, Ctx, LowerError, Row};
 
 /// Rows of this family.
 pub(crate) const ROWS: &[Row] = &[
-    Row::new("aten::searchsorted.Tensor", |cx| searchsorted(cx, 0, 1)),
-    Row::new("aten::searchsorted.Scalar", |cx| searchsorted(cx, 0, 1)),
-    Row::new("aten::bucketize.Tensor", |cx| searchsorted(cx, 1, 0)),
-    Row::new("aten::bucketize.Scalar", |cx| searchsorted(cx, 1, 0)),
-    Row::new("aten::isin.Tensor_Tensor", isin),
-    Row::new("aten::isin.Tensor_Scalar", isin),
-    Row::new("aten::isin.Scalar_Tensor", isin),
+    Row::new("aten::searchsorted.Tensor", |cx| searchsorted(cx, 0, 1)).exact(),
+    Row::new("aten::searchsorted.Scalar", |cx| searchsorted(cx, 0, 1)).exact(),
+    Row::new("aten::bucketize.Tensor", |cx| searchsorted(cx, 1, 0)).exact(),
+    Row::new("aten::bucketize.Scalar", |cx| searchsorted(cx, 1, 0)).exact(),
+    Row::new("aten::isin.Tensor_Tensor", isin).exact(),
+    Row::new("aten::isin.Tensor_Scalar", isin).exact(),
+    Row::new("aten::isin.Scalar_Tensor", isin).exact(),
     Row::new("aten::histc", histc).stat(&["min", "max"]),
 ];
 
@@ -103,6 +103,7 @@ fn bounds<'m>(m: &'m Math, x: Expr<'m>, low: f64, high: f64) -> (Expr<'m>, Expr<
         return (fixed(low), fixed(high));
     }
     let (lo, hi) = (x.reduce(ReduceKind::Minimum, &[0]), x.reduce(ReduceKind::Maximum, &[0]));
+    lo.is_finite().and(hi.is_finite()).assert("torch.histc: the range of the data is not finite");
     // A single value is widened by one on each side.
     let same = lo.eq(hi);
     (same.select(lo - 1.0, lo), same.select(hi + 1.0, hi))
@@ -112,6 +113,9 @@ fn histc(cx: &mut Ctx) -> Lowered {
     let (x, bins) = (cx.tensor(0)?, cx.int(1)?);
     let (low, high) = (cx.known(2)?.to_f64(), cx.known(3)?.to_f64());
     let out = cx.out(0)?;
+    if !low.is_finite() || !high.is_finite() {
+        return Err(LowerError::runtime(format!("torch.histc: range of [{low}, {high}] is not finite")));
+    }
     if low > high {
         return Err(LowerError::runtime("max must be larger than min"));
     }

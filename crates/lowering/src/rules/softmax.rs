@@ -7,7 +7,7 @@ use crate::{Ctx, LowerError, Outcome, Row};
 
 /// Rows of this family.
 pub(crate) const ROWS: &[Row] = &[
-    Row::new("aten::_softmax", |cx| forward(cx, false)),
+    Row::new("aten::_softmax", |cx| forward(cx, false)).exact(),
     Row::new("aten::_log_softmax", |cx| forward(cx, true)),
     Row::new("aten::_softmax_backward_data", |cx| backward(cx, false)),
     Row::new("aten::_log_softmax_backward_data", |cx| backward(cx, true)),

@@ -9,10 +9,10 @@ use crate::{Ctx, LowerError, Outcome, Row, Tensor};
 
 /// Rows of this family.
 pub(crate) const ROWS: &[Row] = &[
-    Row::new("aten::sort", |cx| sort(cx, 1)),
-    Row::new("aten::sort.stable", |cx| sort(cx, 2)),
+    Row::new("aten::sort", |cx| sort(cx, 1)).exact(),
+    Row::new("aten::sort.stable", |cx| sort(cx, 2)).exact(),
     Row::new("aten::topk", topk),
-    Row::new("aten::kthvalue", kthvalue),
+    Row::new("aten::kthvalue", kthvalue).exact(),
     // PyTorch has no meta kernel for it.
     Row::new("aten::mode", mode).infer_by_rule(),
     Row::new("aten::median", |cx| median_all(cx, false)),
@@ -103,6 +103,12 @@ fn median(cx: &mut Ctx, ignore_nan: bool) -> Lowered {
     let x = cx.tensor(0)?;
     refuse_complex(cx, &x)?;
     let d = dim(cx.int(1)?, x.ty.rank())? as usize;
+    if x.ty.dims.get(d) == Some(&0) {
+        return Err(LowerError::Index(format!(
+            "{}(): Expected reduction dim {d} to have non-zero size.",
+            if ignore_nan { "nanmedian" } else { "median" }
+        )));
+    }
     let out = cx.out(0)?;
     let r = cx.math(|m| {
         let (v, i) = middle(m, &x, d, ignore_nan);

@@ -9,8 +9,8 @@ use crate::{Ctx, LowerError, Row};
 
 /// Rows of this family.
 pub(crate) const ROWS: &[Row] = &[
-    Row::new("aten::tril", |cx| triangle(cx, true)),
-    Row::new("aten::triu", |cx| triangle(cx, false)),
+    Row::new("aten::tril", |cx| triangle(cx, true)).exact(),
+    Row::new("aten::triu", |cx| triangle(cx, false)).exact(),
     Row::new("aten::tril_indices", |cx| triangle_indices(cx, true)),
     Row::new("aten::triu_indices", |cx| triangle_indices(cx, false)),
     Row::new("aten::trace", trace),

@@ -61,12 +61,6 @@ fn ranks<'m>(m: &'m Math, x: Expr<'m>) -> Expr<'m> {
     base.put_flat(ScatterKind::Set, sorted[1].flat_index(&dims, 0), rank)
 }
 
-/// What the returns are made of: flags of first positions (n), the group of each position (n).
-struct Groups<'m> {
-    firsts: Expr<'m>,
-    group: Expr<'m>,
-}
-
 /// How many positions each group has.
 fn sizes<'m>(m: &'m Math, group: Expr<'m>) -> Expr<'m> {
     let dims = group.dims();
@@ -78,9 +72,9 @@ fn nothing(m: &Math) -> Ret {
     Ret::Tensor(m.splat(DType::I64, &[0], Scalar::Int(0)).value())
 }
 
-fn no_complex(cx: &Ctx, x: &Tensor) -> Result<(), LowerError> {
+fn no_complex(x: &Tensor) -> Result<(), LowerError> {
     if x.ty.dtype.is_complex() {
-        return Err(LowerError::runtime(format!("{}: complex numbers have no order", cx.op)));
+        return Err(LowerError::unsupported("complex numbers, which have no order"));
     }
     Ok(())
 }
@@ -89,7 +83,7 @@ fn no_complex(cx: &Ctx, x: &Tensor) -> Result<(), LowerError> {
 fn unique(cx: &mut Ctx, sort: bool, inverse: bool, counts: Option<bool>) -> Lowered {
     let x = cx.tensor(0)?;
     if sort {
-        no_complex(cx, &x)?;
+        no_complex(&x)?;
     }
     let n = x.ty.numel();
     let rets = cx.math(|m| {
@@ -102,9 +96,9 @@ fn unique(cx: &mut Ctx, sort: bool, inverse: bool, counts: Option<bool>) -> Lowe
             }
             false => (flat, None),
         };
-        let g = Groups { firsts: begins(m, values), group: at };
-        let group = if inverse || counts == Some(true) { ordinals(m, g.firsts) } else { g.group };
-        let (distinct, count) = compact(m, g.firsts, values);
+        let firsts = begins(m, values);
+        let group = ordinals(m, firsts);
+        let (distinct, count) = compact(m, firsts, values);
         let mut rets = vec![front(distinct.value(), count.value())];
         rets.push(match (inverse, order) {
             (false, _) => nothing(m),
@@ -128,7 +122,7 @@ fn unique(cx: &mut Ctx, sort: bool, inverse: bool, counts: Option<bool>) -> Lowe
 /// Of the slices along a dim, argument `at`.
 fn slices(cx: &mut Ctx, at: usize, sort: bool, inverse: bool, counts: bool) -> Lowered {
     let x = cx.tensor(0)?;
-    no_complex(cx, &x)?;
+    no_complex(&x)?;
     let d = dim(cx.int(at)?, x.ty.rank())? as usize;
     let dims = match x.ty.rank() {
         0 => Dims::from_slice(&[1]),
@@ -146,8 +140,9 @@ fn slices(cx: &mut Ctx, at: usize, sort: bool, inverse: bool, counts: bool) -> L
         let width: i64 = dims.iter().product::<i64>() / n.max(1);
         let table = x.transpose(&moved(dims.len(), d, 0)).reshape(&[n, width]);
         let positions = m.iota(DType::I64, &[n], 0);
-        let g = if n == 0 {
-            Groups { firsts: positions.ne(positions), group: positions }
+        // The order of the positions, and which of them begins a slice in that order.
+        let (order, firsts) = if n == 0 {
+            (positions, positions.ne(positions))
         } else if sort {
             let mut key = ranks(m, table);
             while key.dims()[1] > 1 {
@@ -159,16 +154,13 @@ fn slices(cx: &mut Ctx, at: usize, sort: bool, inverse: bool, counts: bool) -> L
                     _ => m.concatenate(&[pairs, key.steps(1, w - 1, w, 1)], 1),
                 };
             }
-            let group = key.flatten();
-            let sorted = m.sort(&[group, positions], 0, false);
-            Groups { firsts: begins(m, sorted[0]), group: sorted[1] }
+            let sorted = m.sort(&[key.flatten(), positions], 0, false);
+            (sorted[1], begins(m, sorted[0]))
         } else {
-            let change = begins(m, table).reduce(ReduceKind::Or, &[1]);
-            Groups { firsts: change, group: positions }
+            (positions, begins(m, table).reduce(ReduceKind::Or, &[1]))
         };
-        // `g.group` is still the order that the flags belong to.
-        let (order, ordinal) = (g.group, ordinals(m, g.firsts));
-        let (at, count) = compact(m, g.firsts, order);
+        let ordinal = ordinals(m, firsts);
+        let (at, count) = compact(m, firsts, order);
         let at = at.max(0.0).min((n - 1).max(0) as f64);
         let value = if n == 0 { x } else { x.take_rows(d, at) };
         let mut rets = vec![Ret::Bounded { value: value.value(), dim: d, count: count.value() }];

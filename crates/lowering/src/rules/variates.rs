@@ -1,19 +1,20 @@
 //! Draws from distributions given elementwise by tensors, and their derivatives: routines, see `tnrs_hlo::custom`.
 
-use tnrs_hlo::custom::Rule;
 use tnrs_hlo::{TensorType, Value};
 use tnrs_types::DType;
 
 use crate::helpers::{apply, Domain, Lowered};
+use crate::rules::random::only;
 use crate::{Ctx, LowerError, Row};
 
 /// Rows of this family.
 pub const ROWS: &[Row] = &[
+    // PyTorch lacks the meta kernels of some.
     Row::new("aten::poisson", |cx| {
         let v = draw(cx, "poisson", &[0])?;
-        cx.finish(v)
-    }),
-    // PyTorch has meta kernels only for the draws above.
+        rounded(cx, v)
+    })
+    .infer_by_rule(),
     Row::new("aten::binomial", |cx| {
         let v = draw(cx, "binomial", &[0, 1])?;
         rounded(cx, v)
@@ -21,6 +22,7 @@ pub const ROWS: &[Row] = &[
     .infer_by_rule(),
     Row::new("aten::_standard_gamma", standard_gamma).infer_by_rule(),
     Row::new("aten::_standard_gamma_grad", |cx| {
+        only(cx, cx.tensor(0)?.ty.dtype, DType::is_float)?;
         let v = apply(cx, [0, 1], Domain::Float, |[alpha, x]| {
             x.math().elementwise("standard_gamma_grad", &[], &[alpha, x])
         })?;
@@ -29,6 +31,7 @@ pub const ROWS: &[Row] = &[
     .infer_by_rule(),
     Row::new("aten::_sample_dirichlet", sample_dirichlet).infer_by_rule(),
     Row::new("aten::_dirichlet_grad", |cx| {
+        only(cx, cx.tensor(0)?.ty.dtype, DType::is_float)?;
         let v = apply(cx, [0, 1, 2], Domain::Float, |[x, alpha, total]| {
             x.math().elementwise("dirichlet_grad", &[], &[x, alpha, total])
         })?;
@@ -48,16 +51,23 @@ const WORDS: i64 = 1 << 14;
 
 /// Variates of the routine `name` with parameters from the arguments at `args`, in f64.
 fn draw(cx: &mut Ctx, name: &str, args: &[usize]) -> Result<Value, LowerError> {
-    let dtype = cx.tensor(0)?.ty.dtype;
-    if !dtype.is_float() {
-        return Err(LowerError::Runtime(format!("{} of a {} tensor", cx.op, dtype.hlo_name())));
+    for &i in args {
+        let dtype = cx.tensor(i)?.ty.dtype;
+        if name == "binomial" && !dtype.is_float() {
+            let what = ["count", "prob"][i];
+            return Err(LowerError::Value(format!(
+                "binomial only supports floating-point dtypes for {what}, got: {}",
+                dtype.torch_name()
+            )));
+        }
+        only(cx, dtype, DType::is_float)?;
     }
     let sizes = cx.broadcast_sizes(args)?;
     let mut operands = Vec::with_capacity(args.len() + 2);
     for &i in args {
-        let mut v = cx.operand(i, DType::F64, DType::F64)?;
+        let v = cx.operand(i, DType::F64, DType::F64)?;
         if name == "poisson" {
-            v = cx.math(|m| m.expr(v).require(m.expr(v).ge(0.0), Rule::PoissonRate).value())?;
+            cx.math(|m| m.expr(v).ge(0.0).assert("invalid Poisson rate, expected rate to be non-negative"))?;
         }
         operands.push(cx.b.broadcast_to(v, &sizes)?);
     }

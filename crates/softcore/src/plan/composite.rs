@@ -65,7 +65,7 @@ pub(crate) fn has_kernel(f: &Func, instr: &Instr, c: &Composite) -> bool {
                 && (!bias_grad || result(3) == operand(6) || result(3) == DType::F32)
         }
         Composite::Philox | Composite::CheckIndex { .. } => true,
-        Composite::Compact | Composite::Nonzero => true,
+        Composite::Compact | Composite::Nonzero | Composite::Assert { .. } => true,
         Composite::AdamStep { amsgrad, .. } => {
             let states = 4 + usize::from(*amsgrad);
             let p = operand(0);
@@ -93,6 +93,7 @@ impl Planner<'_> {
             Composite::SdpaGrad { .. } => self.sdpa_grad(instr, c),
             Composite::Compact => self.compact(instr),
             Composite::Nonzero => self.nonzero(instr),
+            Composite::Assert { message } => self.assert(instr, message),
             Composite::CheckIndex { .. } => self.check_index(instr, c),
             Composite::Softmax { .. } | Composite::SoftmaxGrad { .. } => self.softmax(instr, c),
             Composite::LayerNorm { .. } | Composite::RmsNorm { .. } => self.norm(instr, c),

@@ -182,7 +182,7 @@ impl Planner<'_> {
     }
 
     pub(super) fn check_index(&mut self, instr: &Instr, c: &Composite) -> Res<()> {
-        let &Composite::CheckIndex { lo, hi, site, dim } = c else {
+        let &Composite::CheckIndex { lo, hi, site, dim, raises } = c else {
             return Err(self.unsupported(instr));
         };
         let v = instr.operands[0];
@@ -195,7 +195,7 @@ impl Planner<'_> {
             Call::boxed(n as u64 / 2 + 5, move |cx| {
                 // SAFETY: `Step::run` promises memory for the dense view, which has `n` indices of `dtype`.
                 match unsafe { outside(cx.at(at), dtype, n, lo, hi) } {
-                    Some(index) => Err(Fault::IndexOutOfRange { site, dim, index, size: hi }),
+                    Some(index) => Err(Fault::IndexOutOfRange { site, dim, index, size: hi, raises }),
                     None => Ok(()),
                 }
             }),
@@ -203,6 +203,28 @@ impl Planner<'_> {
             &[],
         );
         self.define_leaf(instr.results[0], indices);
+        Ok(())
+    }
+}
+
+impl Planner<'_> {
+    pub(super) fn assert(&mut self, instr: &Instr, message: &'static str) -> Res<()> {
+        let pred = self.memory_of(instr.operands[0])?;
+        let dense = self.densify(DType::Bool, pred.clone());
+        let n = dense.numel() as usize;
+        let at = loc(&dense);
+        self.kernel(
+            Call::boxed(n as u64 / 16 + 5, move |cx| {
+                // SAFETY: `Step::run` promises memory for the dense view, which has `n` truth values of a byte.
+                match unsafe { outside(cx.at(at), DType::Bool, n, 1, 2) } {
+                    Some(_) => Err(Fault::Data(message)),
+                    None => Ok(()),
+                }
+            }),
+            &[&dense],
+            &[],
+        );
+        self.define_leaf(instr.results[0], pred);
         Ok(())
     }
 }

@@ -109,7 +109,13 @@ impl<'a, T: Real> Problem<'a, T> {
         for &t in &self.targets[first..first + self.lengths[b] as usize] {
             if t < 0 || t >= self.classes as i64 {
                 let size = self.classes as i64;
-                return Err(Fault::IndexOutOfRange { site: "ctc_loss", dim: 2, index: t, size });
+                return Err(Fault::IndexOutOfRange {
+                    site: "ctc_loss",
+                    dim: 2,
+                    index: t,
+                    size,
+                    raises: tnrs_types::Raises::Runtime,
+                });
             }
             states.extend([t as usize, self.blank as usize]);
         }

@@ -10,7 +10,6 @@ use tnrs_hal::Fault;
 use tnrs_hlo::CustomCall;
 use tnrs_types::{DType, Dims};
 
-mod check;
 mod elements;
 mod sample;
 mod scan;
@@ -105,7 +104,6 @@ pub(crate) struct Routine {
 }
 
 static FAMILIES: &[&[Routine]] = &[
-    check::ROUTINES,
     linalg::ROUTINES,
     loss::ROUTINES,
     sample::ROUTINES,
