@@ -92,9 +92,9 @@ TIES = {
     "topk": lambda k, dim=-1, largest=True, sorted=True: dim,
 }
 
-# Decompositions whose vectors are free in their phase: magnitudes are compared, and gradients only where PyTorch makes
-# samples whose results do not depend on it (linalg.svd).
-PHASES = {"svd", "svd_lowrank", "pca_lowrank"}
+# Operators that determine their results only up to a factor, or a rotation, of the vectors. PyTorch's own samples say which
+# part of the results, or which function of them, is determined.
+UNDETERMINED = {"linalg.eig", "linalg.eigh", "linalg.svd", "pca_lowrank", "svd", "svd_lowrank"}
 
 _LATER = "an index out of range is found on the device, later than the call, and is an IndexError wherever it is found"
 _POLES = "at its poles the CPU has large numbers, where the function has infinities"

@@ -185,6 +185,9 @@ fn operand(
     })?;
     let mut tensor =
         cx.tensor_param(arg, elem, TensorType::new(dtype, t.sizes()), t.flags & FLAG_WRAPPED != 0);
+    if elem == 0 && tnrs_types::is_contiguous(t.sizes(), t.strides()) {
+        cx.contiguous.push(arg);
+    }
     for (flag, kind) in [(FLAG_CONJ, UnaryKind::Conj), (FLAG_NEG, UnaryKind::Negate)] {
         if t.flags & flag != 0 {
             tensor.value =

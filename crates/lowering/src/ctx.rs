@@ -139,6 +139,9 @@ pub struct Ctx {
     pub outs: Vec<TensorType>,
     /// Source of each parameter of the function, in order.
     pub sources: Vec<Source>,
+    /// Positions of tensor arguments that are contiguous. Only for results that PyTorch's derivatives read differently
+    /// then (the factors of `_linalg_det`, which are those of the transpose).
+    pub contiguous: Vec<usize>,
     /// 128-bit Philox blocks that one run consumes.
     pub philox_blocks: u64,
     philox: Option<(Value, Value)>,
@@ -153,6 +156,7 @@ impl Ctx {
             args: Vec::new(),
             outs: Vec::new(),
             sources: Vec::new(),
+            contiguous: Vec::new(),
             philox_blocks: 0,
             philox: None,
         }

@@ -130,10 +130,11 @@ fn lu_solve(cx: &mut Ctx) -> Lowered {
     Ok(solve_by(cx, f, p, b, left, adjoint)?.into())
 }
 
-/// Factors of Aᵀ, which PyTorch's derivatives of determinants expect.
-fn factor_transposed(cx: &mut Ctx, a: &Tensor) -> Result<Factors, LowerError> {
-    let t = cx.math(|m| m.expr(a.value).transposed().value())?;
-    factor(cx, t, true)
+/// Factors as PyTorch's derivatives of determinants expect them: of Aᵀ for real contiguous A, otherwise of A.
+fn factor_for_det(cx: &mut Ctx, a: &Tensor) -> Result<Factors, LowerError> {
+    let transposed = cx.contiguous.contains(&0) && !a.ty.dtype.is_complex();
+    let x = if transposed { cx.math(|m| m.expr(a.value).transposed().value())? } else { a.value };
+    factor(cx, x, true)
 }
 
 fn solve_ex(cx: &mut Ctx) -> Lowered {
@@ -185,7 +186,7 @@ fn parity<'m>(pivots: Expr<'m>, dtype: DType) -> Expr<'m> {
 
 fn det(cx: &mut Ctx) -> Lowered {
     let a = cx.tensor(0)?;
-    let f = factor_transposed(cx, &a)?;
+    let f = factor_for_det(cx, &a)?;
     let last = a.ty.rank() as i64 - 2;
     let d = cx.math(|m| {
         let [lu, p] = m.exprs([f.lu, f.pivots]);
@@ -196,7 +197,7 @@ fn det(cx: &mut Ctx) -> Lowered {
 
 fn slogdet(cx: &mut Ctx) -> Lowered {
     let a = cx.tensor(0)?;
-    let f = factor_transposed(cx, &a)?;
+    let f = factor_for_det(cx, &a)?;
     let last = a.ty.rank() as i64 - 2;
     let [sign, log] = cx.math(|m| {
         let [lu, p] = m.exprs([f.lu, f.pivots]);
