@@ -48,6 +48,7 @@ RANDOM = {
     "randn_like",
     "resize_",
     "resize_as_",
+    "svd_lowrank",  # projects at random
     "uniform",
 }
 
