@@ -97,9 +97,12 @@ pub(super) unsafe fn turned(
 ) {
     macro_rules! rows {
         ($($h:literal)*) => { match (h, v) {
-            // SAFETY: the contract is the caller's.
-            $(($h, 1) => unsafe { positions::<$h, 1>(offsets, a, b, c, ldc, accumulate) },
-            ($h, _) => unsafe { positions::<$h, 2>(offsets, a, b, c, ldc, accumulate) },)*
+            $(
+                // SAFETY: the contract is the caller's.
+                ($h, 1) => unsafe { positions::<$h, 1>(offsets, a, b, c, ldc, accumulate) },
+                // SAFETY: the contract is the caller's.
+                ($h, _) => unsafe { positions::<$h, 2>(offsets, a, b, c, ldc, accumulate) },
+            )*
             _ => {}
         } };
     }
