@@ -5,7 +5,7 @@ import copy
 import torch
 
 from .compare import Difference, compare
-from .moving import differentiable, lift, tensors, to_device
+from .moving import LIFTED, differentiable, lift, tensors, to_device
 from .operators import backward, seed
 from .outcome import Outcome
 from .tables import RANDOM_IN_TRAINING
@@ -82,7 +82,7 @@ class Case:
         """Results and gradients in higher precision, or Nones where that is not possible."""
         try:
             here = lift(self.here)
-            result, grads = self.forward_backward(self.exact_module.double(), here, getattr(self, "seeds", None))
+            result, grads = self.forward_backward(self.exact_module.to(LIFTED.get(self.dtype, self.dtype)), here, getattr(self, "seeds", None))
             return tensors(result), tensors(grads)
         except Exception:
             return None, None

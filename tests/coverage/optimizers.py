@@ -66,16 +66,18 @@ def steps(info, dtype, kwargs, device, raise_to=lambda x: x):
     targets = [raise_to(torch.randn(size, dtype=dtype)).to(device) for size in sizes]
     optimizer = info.optim_cls(params, **kwargs)
 
+    sign = -1 if kwargs.get("maximize") else 1  # bounded in the direction that a line search goes
+
     def closure():
         for p, target in zip(params, targets):
             if info.step_requires_closure:  # a line search wants gradients of what the closure returns
-                p.grad = 2 * (p.detach() - target)
+                p.grad = 2 * sign * (p.detach() - target)
                 continue
             grad = torch.randn(p.shape, dtype=dtype)
             if info.only_supports_sparse_grads:
                 grad = grad.to_sparse()
             p.grad = raise_to(grad).to(device)
-        return sum(((p.detach() - target).abs() ** 2).sum() for p, target in zip(params, targets))
+        return sign * sum(((p.detach() - target).abs() ** 2).sum() for p, target in zip(params, targets))
 
     for _ in range(STEPS):
         if info.step_requires_closure:
