@@ -102,17 +102,17 @@ at::Tensor encoder_layer(const at::Tensor& src, int64_t embed_dim, int64_t heads
 bool never_packed(const at::Tensor&, const at::Tensor&) { return false; }
 
 // PyTorch's default for devices raises another exception than its CPU kernel.
-at::Tensor narrow_copy(const at::Tensor& self, int64_t dim, int64_t start, int64_t length) {
+at::Tensor narrowed(const at::Tensor& self, int64_t dim, int64_t start, int64_t length) {
   TORCH_CHECK(dim < self.dim(), "narrow_copy: dim ", dim, " of a tensor with ", self.dim(), " dims");
   return self.narrow(dim, start, length).clone(at::MemoryFormat::Contiguous);
 }
 
-at::Tensor& narrow_copy_out(const at::Tensor& self, int64_t dim, int64_t start, int64_t length, at::Tensor& out) {
+at::Tensor& narrowed_into(const at::Tensor& self, int64_t dim, int64_t start, int64_t length, at::Tensor& out) {
   TORCH_CHECK(out.scalar_type() == self.scalar_type(), "narrow_copy: out has type ", out.scalar_type(), " instead of ",
       self.scalar_type());
-  const at::Tensor part = narrow_copy(self, dim, start, length);
+  const at::Tensor part = narrowed(self, dim, start, length);
   if (at::native::resize_output_check(out, part.sizes())) {
-    resize(out, part.sizes(), std::nullopt);
+    neuron::resize(out, part.sizes(), std::nullopt);
   }
   return out.copy_(part);
 }
@@ -120,8 +120,8 @@ at::Tensor& narrow_copy_out(const at::Tensor& self, int64_t dim, int64_t start, 
 } // namespace
 
 void register_composites(torch::Library& m) {
-  m.impl("narrow_copy", narrow_copy);
-  m.impl("narrow_copy.out", narrow_copy_out);
+  m.impl("narrow_copy", narrowed);
+  m.impl("narrow_copy.out", narrowed_into);
   m.impl("_native_multi_head_attention", multi_head_attention);
   m.impl("_transformer_encoder_layer_fwd", encoder_layer);
   m.impl("_nested_tensor_from_mask_left_aligned", never_packed);
