@@ -13,13 +13,13 @@ use crate::triangular::{lu_solve_in_place, Op};
 /// Degree and the largest 1-norm for which it is exact to rounding (table 2.3 there), in f64 and in f32.
 const DEGREES: [&[(usize, f64)]; 2] = [
     &[
-        (3, 1.495585217958292e-2),
-        (5, 2.539398330063230e-1),
+        (3, 1.495_585_217_958_292e-2),
+        (5, 2.539_398_330_063_23e-1),
         (7, 9.504178996162932e-1),
         (9, 2.097847961257068),
         (13, 5.371920351148152),
     ],
-    &[(3, 4.258730016922831e-1), (5, 1.880152677804762), (7, 3.925724783138660)],
+    &[(3, 4.258730016922831e-1), (5, 1.880152677804762), (7, 3.925_724_783_138_66)],
 ];
 
 /// Coefficients of the numerator of the [q/q] approximant, scaled to integers.

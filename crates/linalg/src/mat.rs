@@ -17,7 +17,7 @@ pub(crate) struct Mat<T> {
 
 /// Columns a power of two apart share few cache sets, so long ones are set apart.
 fn stride(m: usize) -> usize {
-    if m % 64 == 0 && m > 0 {
+    if m.is_multiple_of(64) && m > 0 {
         m + 16
     } else {
         m.max(1)

@@ -119,12 +119,12 @@ impl<T: Num> Block<T> {
         matmul(products.view_mut(), Accum::Replace, v.view().adjoint(), v.view(), one(), Par::Seq);
         // T(0..j, j) = −τ(j)·T(0..j, 0..j)·V(:, 0..j)ᴴ·v(j).
         let mut t = Mat::<T>::zeros(k, k);
-        for j in 0..k {
+        for (j, &tau) in tau.iter().enumerate().take(k) {
             for i in 0..j {
                 let sum = (i..j).fold(zero::<T>(), |s, l| s + t.at(i, l) * products.at(l, j));
-                *t.at_mut(i, j) = -(tau[j] * sum);
+                *t.at_mut(i, j) = -(tau * sum);
             }
-            *t.at_mut(j, j) = tau[j];
+            *t.at_mut(j, j) = tau;
         }
         Block { v, t }
     }
