@@ -142,7 +142,7 @@ impl Call {
         let mut values: Vec<Value> = Vec::new();
         for r in &outcome.rets {
             match r {
-                Ret::Tensor(v) => values.push(*v),
+                Ret::Tensor(v) | Ret::Bounded { value: v, .. } => values.push(*v),
                 Ret::List(vs) => values.extend(vs),
                 Ret::Undefined | Ret::Int(_) => {}
             }
