@@ -286,12 +286,14 @@ impl<'a> Assembler<'a> {
         };
         match target.dtype() {
             _ if self.op.row.out_types == OutTypes::Any => Ok(()),
-            Some(want) if self.op.row.out_types == OutTypes::Exact && want != have => Err(CallError::Runtime(format!(
-                "{}: expected an out tensor of type {}, but got {}",
-                self.op.schema.name,
-                have.torch_name(),
-                want.torch_name()
-            ))),
+            Some(want) if self.op.row.out_types == OutTypes::Exact && want != have => {
+                Err(CallError::Runtime(format!(
+                    "{}: expected an out tensor of type {}, but got {}",
+                    self.op.schema.name,
+                    have.torch_name(),
+                    want.torch_name()
+                )))
+            }
             Some(want) if !have.casts_to(want) => Err(CallError::Runtime(format!(
                 "result type {} can't be cast to the desired output type {}",
                 have.torch_name(),

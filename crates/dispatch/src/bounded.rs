@@ -24,8 +24,7 @@ pub(crate) fn settle(entry: &Entry, host: &mut dyn Host, outs: &mut Outs) -> Res
     let synced = Runtime::get().sync_stream(device, stream).map_err(CallError::from_fault);
     let result = synced.and_then(|()| entry.bounded.iter().try_for_each(|b| cut(entry, b, host, outs)));
     let returned = |k: u16| {
-        result.is_ok()
-            && entry.bounded.iter().all(|b| b.count != k && (b.out != k || b.target.is_none()))
+        result.is_ok() && entry.bounded.iter().all(|b| b.count != k && (b.out != k || b.target.is_none()))
     };
     for (k, t) in outs.iter().enumerate().filter(|(k, _)| !returned(*k as u16)) {
         debug_assert!(k < entry.outs.len(), "outputs are those of the entry");

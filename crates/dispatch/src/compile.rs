@@ -58,7 +58,9 @@ fn build(op: &OpState, args: &[RawArg], key: &[u64], host: &mut dyn Host) -> Res
     let device = check_devices(op, args)?;
     let metas = if op.row.infer == Infer::Meta && !op.host_tensors {
         host.meta(op.row.out_types != OutTypes::Meta)?
-    } else { None };
+    } else {
+        None
+    };
     let mut cx = context(op, args, metas.as_deref())?;
     let outcome =
         (op.row.rule)(&mut cx).map_err(|e| CallError::from_rule(e, &op.schema.name, &describe(args)))?;

@@ -37,7 +37,9 @@ impl CallError {
     pub fn from_fault(fault: StreamFault) -> Self {
         match fault.fault {
             Fault::IndexOutOfRange { raises: Raises::Index, .. } => CallError::Index(fault.to_string()),
-            Fault::IndexOutOfRange { .. } | Fault::Data(_) | Fault::Device(_) => CallError::Runtime(fault.to_string()),
+            Fault::IndexOutOfRange { .. } | Fault::Data(_) | Fault::Device(_) => {
+                CallError::Runtime(fault.to_string())
+            }
         }
     }
 

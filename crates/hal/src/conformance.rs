@@ -107,7 +107,13 @@ fn order_and_arguments(driver: &dyn Driver, device: usize) {
 /// A fault is reported at the call or at the synchronisation, once, and later work runs.
 fn faults_leave_the_queue_usable(driver: &dyn Driver, device: usize) {
     let mut queue = driver.queue(device);
-    let fault = Fault::IndexOutOfRange { site: "conformance::fault", dim: 1, index: 9, size: 4, raises: tnrs_types::Raises::Index };
+    let fault = Fault::IndexOutOfRange {
+        site: "conformance::fault",
+        dim: 1,
+        index: 9,
+        size: 4,
+        raises: tnrs_types::Raises::Index,
+    };
     let thrown = fault.clone();
     let bad = HostExecutable::shared("conformance::fault", 100, move |_| Err(thrown.clone()));
     let ran = Arc::new(AtomicUsize::new(0));

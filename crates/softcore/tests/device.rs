@@ -16,7 +16,8 @@ fn lookup() -> Func {
     let x = b.param(TensorType::new(DType::F32, &[4, 3]));
     let ty = TensorType::new(DType::I64, &[5, 1]);
     let i = b.param(ty.clone());
-    let check = Composite::CheckIndex { lo: 0, hi: 4, site: "aten::embedding", dim: 0, raises: Raises::Index };
+    let check =
+        Composite::CheckIndex { lo: 0, hi: 4, site: "aten::embedding", dim: 0, raises: Raises::Index };
     let i = b.composite(check, &[i], &[ty]).unwrap()[0];
     let dims = GatherDims {
         offset_dims: Dims::from_slice(&[1]),

@@ -84,7 +84,9 @@ fn result_families(c: &Composite, x: &[&TensorType], want: &[TensorType]) -> boo
         Composite::Compact => want[0].dtype == x[1].dtype && want[1].dtype == DType::I64,
         Composite::Nonzero => want.iter().all(|w| w.dtype == DType::I64),
         Composite::ArgReduce { .. } => is_x(&want[0]) && want[1].dtype == DType::I64,
-        Composite::Cumulative { .. } | Composite::CheckIndex { .. } | Composite::Assert { .. } => is_x(&want[0]),
+        Composite::Cumulative { .. } | Composite::CheckIndex { .. } | Composite::Assert { .. } => {
+            is_x(&want[0])
+        }
         _ => want.iter().all(|w| w.dtype.is_float()),
     }
 }
@@ -115,9 +117,7 @@ fn result_sizes(c: &Composite, x: &[&TensorType], want: &[TensorType]) -> Option
             smallvec![kept.clone(), kept]
         }),
         Composite::Compact => (same(x) && x[0].rank() == 1).then(|| smallvec![dims(0), Dims::new()]),
-        Composite::Nonzero => {
-            Some(smallvec![smallvec![x[0].numel(), x[0].rank() as i64], Dims::new()])
-        }
+        Composite::Nonzero => Some(smallvec![smallvec![x[0].numel(), x[0].rank() as i64], Dims::new()]),
         Composite::Philox => Some(want.iter().map(|w| w.dims.clone()).take(1).collect()),
         Composite::LayerNorm { axis, .. } | Composite::RmsNorm { axis, .. } => {
             let axis = usize::try_from(*axis).ok()?;

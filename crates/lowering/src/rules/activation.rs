@@ -33,14 +33,17 @@ pub const ROWS: &[Row] = &[
             let t = x * beta;
             t.gt(threshold).select(x, t.exp().log1p() / beta)
         })
-    }).exact(),
+    })
+    .exact(),
     Row::new("aten::softshrink", |cx| {
         of_self(cx, [0, 1], |[x, l]| {
             // x·0 instead of 0, so that NaN stays NaN.
             x.gt(l).select(x - l, x.lt(-l).select(x + l, x * 0.0))
         })
-    }).exact(),
-    Row::new("aten::hardshrink", |cx| of_self(cx, [0, 1], |[x, l]| x.ge(-l).and(x.le(l)).select(0.0, x))).exact(),
+    })
+    .exact(),
+    Row::new("aten::hardshrink", |cx| of_self(cx, [0, 1], |[x, l]| x.ge(-l).and(x.le(l)).select(0.0, x)))
+        .exact(),
     Row::new("aten::log_sigmoid_forward", log_sigmoid_forward).exact(),
     Row::new("aten::_prelu_kernel", |cx| {
         map(cx, [0, 1], Domain::Promoted, |[x, w]| x.gt(0.0).select(x, w * x))

@@ -27,7 +27,8 @@ pub const ROWS: &[Row] = &[
     Row::new("aten::special_xlog1py", |cx| map(cx, [0, 1], Domain::Float, |[x, y]| xlog(x, y, y.log1p()))),
     Row::new("aten::heaviside", |cx| {
         map(cx, [0, 1], Domain::Exact, |[x, v]| x.eq(0.0).select(v, x.gt(0.0).select(1.0, v.int(0))))
-    }).exact(),
+    })
+    .exact(),
 ];
 
 /// xʸ. Integers to negative powers are the truncated reciprocal: 0 except for bases 1 and −1.

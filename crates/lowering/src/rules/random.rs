@@ -31,11 +31,13 @@ pub const ROWS: &[Row] = &[
     Row::new("aten::bernoulli", |cx| {
         let (p, ty) = (cx.tensor(0)?, cx.out(0)?);
         Ok(bernoulli(cx, &ty, |m| m.expr(p.value))?.into())
-    }).any_out(),
+    })
+    .any_out(),
     Row::new("aten::bernoulli.p", |cx| {
         let (p, ty) = (probability(cx.float(1)?)?, cx.out(0)?);
         Ok(bernoulli(cx, &ty, |m| m.splat(DType::F32, &[], Scalar::Float(p)))?.into())
-    }).any_out(),
+    })
+    .any_out(),
     Row::new("aten::normal.Tensor_float", normal),
     Row::new("aten::normal.float_Tensor", normal),
     Row::new("aten::normal.Tensor_Tensor", normal),

@@ -111,6 +111,12 @@ impl Log {
 /// A program that faults with an index out of range.
 pub fn faulty(cost_ns: u64, index: i64) -> Arc<dyn Executable> {
     HostExecutable::shared("test::index", cost_ns, move |_| {
-        Err(Fault::IndexOutOfRange { site: "test::index", dim: 0, index, size: 3, raises: tnrs_types::Raises::Index })
+        Err(Fault::IndexOutOfRange {
+            site: "test::index",
+            dim: 0,
+            index,
+            size: 3,
+            raises: tnrs_types::Raises::Index,
+        })
     })
 }

@@ -62,7 +62,8 @@ pub(crate) fn analyse(func: &Func, spec: &CompileSpec, bufs: &mut Vec<BufKind>) 
         }
     }
     for (i, instr) in func.instrs.iter().enumerate().rev() {
-        let faults = matches!(instr.op, Op::Composite(Composite::CheckIndex { .. } | Composite::Assert { .. }));
+        let faults =
+            matches!(instr.op, Op::Composite(Composite::CheckIndex { .. } | Composite::Assert { .. }));
         if !faults && instr.results.iter().all(|r| info.uses[r.index()] == 0) {
             continue;
         }
