@@ -99,7 +99,6 @@ UNDETERMINED = {"linalg.eig", "linalg.eigh", "linalg.svd", "pca_lowrank", "svd",
 
 _LATER = "an index out of range is found on the device, later than the call, and is an IndexError wherever it is found"
 _POLES = "at its poles the CPU has large numbers, where the function has infinities"
-_OUT = "an out= of another dtype is converted to; weights are checked"
 
 # Operator and check: why it differs from the CPU, for the ledger. An entry that no failure needs is an error.
 EXPECTED = {
