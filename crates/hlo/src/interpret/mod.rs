@@ -143,7 +143,7 @@ fn composite(c: &Composite, x: &[&Tensor], types: &[TensorType]) -> Result<Vec<T
         }
     }
     if let Composite::Assert { message } = c {
-        if x[0].data.iter().any(|e| e.int() == 0) {
+        if x[0].data.iter().any(|e| !e.bool()) {
             return Err(Fault::Assertion { message });
         }
     }
