@@ -451,7 +451,7 @@ def fouriers():
             n, dims = list(shape[-d:]), tuple(range(-d, 0))
             name = "x".join(map(str, shape)) + f"_{d}d"
             z, x = torch.complex(leaf(*shape).detach(), leaf(*shape).detach()), leaf(*shape).detach()
-            half = torch.fft.rfftn(leaf(*shape).detach(), dim=dims)
+            half = torch.fft.rfftn(leaf(*shape).detach(), dim=dims).cfloat().cdouble()
             for kind, operand, y in (
                 ("FFT", z, torch.fft.fftn(z, dim=dims)),
                 ("IFFT", z, torch.fft.ifftn(z, dim=dims)),
