@@ -15,7 +15,7 @@ from .tables import ACCEPTED, UNDEFINED
 
 SAMPLES = 8
 # What the CPU says about dtypes and forms that it lacks, and about its memory.
-LACKS = ("not implemented for", "can't allocate memory", "not supported on CPU")
+LACKS = ("not implemented for", "can't allocate memory", "not supported on CPU", "MKL FFT error")
 
 
 def operators(only=()):

@@ -61,11 +61,32 @@ fn build(op: &OpState, args: &[RawArg], key: &[u64], host: &mut dyn Host) -> Res
     } else {
         None
     };
+    if let Some(metas) = &metas {
+        possible(op, metas)?;
+    }
     let mut cx = context(op, args, metas.as_deref())?;
     let outcome =
         (op.row.rule)(&mut cx).map_err(|e| CallError::from_rule(e, &op.schema.name, &describe(args)))?;
     let overlap = if op.has_writes { key.last().copied().unwrap_or(0) } else { 0 };
     Assembler::new(op, args, metas, cx, overlap).finish(outcome, device)
+}
+
+/// Bytes that no device has; a rule whose tables are as long as its results must not try.
+const IMPOSSIBLE: i128 = 1 << 42;
+
+fn possible(op: &OpState, metas: &[Option<OutMeta>]) -> Result<(), CallError> {
+    for m in metas.iter().flatten() {
+        let bytes = m.ty.dims.iter().fold(m.ty.dtype.size() as i128, |n, &d| n.saturating_mul(i128::from(d)));
+        if bytes > IMPOSSIBLE {
+            return Err(CallError::OutOfMemory(format!(
+                "NeuronCore out of memory. {}: a result of sizes {:?} takes {} GiB",
+                op.schema.name,
+                m.ty.dims.as_slice(),
+                bytes >> 30
+            )));
+        }
+    }
+    Ok(())
 }
 
 /// All device tensors on one device, host tensors only as numbers.

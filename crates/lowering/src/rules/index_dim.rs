@@ -29,6 +29,10 @@ struct Along {
 impl Along {
     fn new(cx: &Ctx, x: &Tensor) -> Result<(Along, Tensor), LowerError> {
         let index = cx.tensor(2)?;
+        if index.ty.rank() > 1 {
+            let name = cx.op.trim_start_matches("aten::");
+            return Err(LowerError::Index(format!("{name}(): Index is supposed to be a vector")));
+        }
         let operand = match x.ty.rank() {
             0 => Dims::from_slice(&[1]),
             _ => x.ty.dims.clone(),

@@ -60,6 +60,9 @@ fn roll(cx: &mut Ctx) -> Lowered {
             dims.len()
         )));
     }
+    if x.ty.numel() == 0 {
+        return Ok(x.value.into());
+    }
     let mut moves = Vec::with_capacity(dims.len());
     for (&d, &s) in dims.iter().zip(&shifts) {
         moves.push((dim(d, x.ty.rank())? as usize, s));

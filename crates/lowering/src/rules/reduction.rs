@@ -17,8 +17,8 @@ pub const ROWS: &[Row] = &[
     Row::new("aten::prod.dim_int", |cx| over_out(cx, Some(1), product)),
     Row::new("aten::amax", |cx| over_self(cx, Some(1), greatest)),
     Row::new("aten::amin", |cx| over_self(cx, Some(1), least)),
-    Row::new("aten::max", |cx| over_self(cx, None, greatest)),
-    Row::new("aten::min", |cx| over_self(cx, None, least)),
+    Row::new("aten::max", |cx| of_something(cx, "max").and_then(|()| over_self(cx, None, greatest))),
+    Row::new("aten::min", |cx| of_something(cx, "min").and_then(|()| over_self(cx, None, least))),
     Row::new("aten::all", |cx| truth(cx, None, ReduceKind::And)),
     Row::new("aten::all.dim", |cx| truth(cx, Some(1), ReduceKind::And)),
     Row::new("aten::all.dims", |cx| truth(cx, Some(1), ReduceKind::And)),
@@ -53,6 +53,17 @@ fn over_out(cx: &mut Ctx, dims: Option<usize>, f: impl for<'m> Fn(Expr<'m>, &[i6
 }
 
 /// A reduction that computes in `self`'s type.
+/// Nothing has no extreme.
+fn of_something(cx: &Ctx, name: &str) -> Result<(), LowerError> {
+    if cx.tensor(0)?.ty.numel() > 0 {
+        return Ok(());
+    }
+    Err(LowerError::runtime(format!(
+        "{name}(): Expected reduction dim to be specified for input.numel() == 0. Specify the reduction dim with the \
+         'dim' argument."
+    )))
+}
+
 fn over_self(cx: &mut Ctx, dims: Option<usize>, f: impl for<'m> Fn(Expr<'m>, &[i64]) -> Expr<'m>) -> Lowered {
     let compute = cx.tensor(0)?.ty.dtype;
     let (x, dims) = operand(cx, dims, compute)?;

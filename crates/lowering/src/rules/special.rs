@@ -100,6 +100,9 @@ fn mvlgamma(cx: &mut Ctx) -> Lowered {
     if p < 1 {
         return Err(crate::LowerError::runtime("p has to be greater than or equal to 1"));
     }
+    if cx.tensor(0)?.ty.dtype == tnrs_types::DType::Bool {
+        return Err(crate::LowerError::runtime("The input tensor may not be a boolean tensor."));
+    }
     let common = Domain::Float.common(cx.promoted(&[0])?);
     let v = apply(cx, [0], Domain::Float, |[x]| {
         let sum = (1..p).fold(x.lgamma(), |sum, j| sum + (x - j as f64 / 2.0).lgamma());

@@ -127,8 +127,9 @@ fn diagonal_backward(cx: &mut Ctx) -> Lowered {
 fn diagonal_scatter(cx: &mut Ctx) -> Lowered {
     let (x, source, offset) = (cx.tensor(0)?, cx.tensor(1)?, cx.int(2)?);
     let dims = pair(cx, 3, x.ty.rank())?;
+    let source = cx.cast(source.value, x.ty.dtype)?;
     let v = cx.math(|m| {
-        let [x, source] = m.exprs([x.value, source.value]);
+        let [x, source] = m.exprs([x.value, source]);
         embed(source, Some(x), &x.dims(), offset, dims).value()
     })?;
     Ok(v.into())

@@ -17,6 +17,9 @@ pub const ROWS: &[Row] = &[
 fn variance(cx: &mut Ctx, root: bool, with_mean: bool) -> Lowered {
     let correction = if cx.is_absent(2) { 1.0 } else { cx.known(2)?.to_f64() };
     let compute = cx.tensor(0)?.ty.dtype.opmath();
+    if !compute.is_float() && !compute.is_complex() {
+        return Err(crate::LowerError::runtime("std and var only support floating point and complex dtypes"));
+    }
     let (x, dims) = operand(cx, Some(1), compute)?;
     let (spread, mean) = cx.math(|m| {
         let x = m.expr(x);
