@@ -97,13 +97,5 @@ TIES = {
 # part of the results, or which function of them, is determined.
 UNDETERMINED = {"linalg.eig", "linalg.eigh", "linalg.svd", "pca_lowrank", "svd", "svd_lowrank"}
 
-_LATER = "an index out of range is found on the device, later than the call, and is an IndexError wherever it is found"
-_POLES = "at its poles the CPU has large numbers, where the function has infinities"
-
 # Operator and check: why it differs from the CPU, for the ledger. An entry that no failure needs is an error.
-EXPECTED = {
-    "gather errors": _LATER,
-    **{f"polygamma.polygamma_n_{n} values": _POLES for n in range(5)},
-    "scatter errors": _LATER,
-    "scatter_add errors": _LATER,
-}
+EXPECTED = {}

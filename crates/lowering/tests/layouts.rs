@@ -66,8 +66,6 @@ fn repeats_and_rolls() {
     assert_eq!(repeat.one(F32, &[2, 4]), [1.0, 2.0, 1.0, 2.0, 1.0, 2.0, 1.0, 2.0]);
     let roll = Call::new("aten::roll").f32(&[2, 2], &[1.0, 2.0, 3.0, 4.0]).ints(&[1]).ints(&[]);
     assert_eq!(roll.one(F32, &[2, 2]), [4.0, 1.0, 2.0, 3.0]);
-    let runs = Call::new("aten::repeat_interleave.Tensor").tensor(I64, &[3], &[2.0, 0.0, 1.0]).int(3);
-    assert_eq!(runs.one(I64, &[3]), [0.0, 0.0, 2.0]);
 }
 
 #[test]
