@@ -60,8 +60,10 @@ impl Groups {
             let params: Vec<Value> = args.iter().map(|a| b.param(a.ty().clone())).collect();
             body(b, &params)
         };
-        if apply(&mut Builder::new("probe")).is_err() {
-            return;
+        let mut probe = Builder::new("probe");
+        match apply(&mut probe) {
+            Ok(v) if !NOT_XLA.contains(&probe.ty(v).dtype) => {}
+            _ => return,
         }
         let fresh = || (Builder::new(&name), vec![], vec![]);
         let (b, all, results) = self.0.entry(name.clone()).or_insert_with(fresh);
