@@ -11,7 +11,7 @@ export VIRTUAL_ENV := $(abspath $(VENV))
 CRATES := --workspace --exclude tnrs-bridge
 
 .PHONY: demo test build lint rust-test loom python-test xla-test upstream-test models models-quick coverage coverage-slice \
-	conformance conformance-slice bench bench-ops clean
+	conformance conformance-slice fuzz bench bench-ops clean
 
 demo: build
 	$(PY) examples/train_gpt.py
@@ -92,6 +92,10 @@ conformance-slice: $(VENV)/.installed-conformance build
 bench: build
 	taskset -c 0 $(PY) -m benches --threads 1
 	$(PY) -m benches
+
+# Ten minutes of random calls, with the CPU as the oracle.
+fuzz: $(VENV)/.installed-test build
+	$(PY) -m tests.fuzz --seconds 600
 
 # Every operator at 10^6 elements; the worst ratios to PyTorch CPU.
 bench-ops: build

@@ -5,5 +5,5 @@
 A call starts from a sample of PyTorch's operator database and is changed: sizes (also 0, and up to 8 dims), strides, element
 types, numbers, a missing or a superfluous argument. Both devices have to return the same, or raise the same type of exception.
 Calls run in a process of their own, which is replaced when it dies or hangs; what a call is follows from its number alone,
-so `--one NUMBER` repeats it. A difference becomes a line of `tests/fuzz/found.txt` once it is mended, and a test by that.
+so `--one NUMBER` repeats it.
 """
