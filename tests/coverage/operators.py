@@ -54,7 +54,8 @@ class Sample:
 
     def __init__(self, info, dtype, nth, sample, grad, outcome):
         self.info, self.dtype, self.nth, self.grad, self.outcome = info, dtype, nth, grad, outcome
-        self.name = full_name(info)
+        # The tables speak of an operator and of its reference implementation alike.
+        self.name = full_name(info).removeprefix("_refs.")
         self.may_write = not sample.broadcasts_input
         self.here = sample.input, sample.args, sample.kwargs
         self.kept = {}
