@@ -93,8 +93,8 @@ def main():
     if options.gaps:
         pathlib.Path(options.gaps).write_text(gaps.text(records))
     if options.slice:
-        found = slice.differences(records)
-        print(*found, sep="\n")
+        found, better = slice.differences(records)
+        print(*found, *better, sep="\n")
         return bool(found)
     if options.only or options.dtypes or options.checks or options.samples:
         return any(s in statuses for s in ("fails", "fallback"))

@@ -37,9 +37,9 @@ def cases():
 
 
 def differences(records):
-    """What the records say otherwise than the ledger, each a line that says what to do."""
+    """What the records say otherwise than the ledger, each a line that says what to do: what is worse, and what is better."""
     recorded = ledger.statuses(ledger.read())
-    found = []
+    found, better = [], []
     for r in records:
         case = f"{r['kind']} {r['op']} {r['dtype']}"
         was = recorded.get((r["kind"], r["op"], r["dtype"]))
@@ -51,5 +51,6 @@ def differences(records):
         elif was in (NATIVE, ABSENT) and now in (FALLBACK, FAILS):
             found.append(f"{case} was {was} and now {now}: {ledger.reason(r)}")
         elif was in (FALLBACK, FAILS) and now == NATIVE:
-            found.append(f"{case} is listed as {was} and now passes: run `make coverage`")
-    return found
+            # A few samples, and processors that round otherwise, do not make this an error.
+            better.append(f"{case} is listed as {was} and passes here: run `make coverage`")
+    return found, better
