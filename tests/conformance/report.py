@@ -36,6 +36,8 @@ def write_oracle(record, path):
 
 
 def read_oracle(path):
+    if not path.exists():
+        raise SystemExit(f"{path.name}, what the CPU passes, is not recorded yet: run with --device cpu first")
     head, *lines = path.read_text().splitlines()
     if not head.startswith(f"# {versions()}:"):
         raise SystemExit(f"{path.name} is of other versions ({head}); record it again with --device cpu")
