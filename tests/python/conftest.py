@@ -1,9 +1,12 @@
 """Settings for every test: operators without a native rule raise, so that no CPU fallback can count as a pass."""
 
 import os
+import pathlib
 import subprocess
 import sys
 
+# Tests share the checks of tests/coverage.
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2]))
 os.environ["TORCH_NEURONX_FALLBACK"] = "error"
 
 import pytest  # noqa: E402

@@ -6,6 +6,8 @@ import pytest
 import torch
 import torch.nn.functional as F
 
+from tests.coverage.compare import raised
+
 DEV = "neuron"
 FAR = 99
 
@@ -91,15 +93,6 @@ def cases(d):
         "expanded out": lambda: torch.add(x, s, out=torch.ones(4, device=d).expand(3, 4)),
     }
     return calls
-
-
-def raised(call):
-    try:
-        call()
-        torch.neuron.synchronize()
-    except Exception as e:
-        return e
-    return None
 
 
 @pytest.mark.parametrize("name", cases("cpu"))

@@ -3,20 +3,15 @@
 The coverage tool has first derivatives, and gradcheck; these are the derivative formulas that only those modes run.
 """
 
-import pathlib
-import sys
-
 import pytest
 import torch
 from torch.autograd import forward_ad
 from torch.testing._internal.common_methods_invocations import op_db
 from torch.utils._pytree import tree_map
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2]))
-
-from tests.coverage.moving import tensors, to_device  # noqa: E402
-from tests.coverage.operators import full_name  # noqa: E402
-from tests.coverage.tables import DROPOUT, RANDOM  # noqa: E402
+from tests.coverage.moving import tensors, to_device
+from tests.coverage.operators import full_name
+from tests.coverage.tables import DROPOUT, RANDOM
 
 SAMPLES = 2
 # Eigenvectors are free in their phase, and so are their derivatives; linalg.eigvals and eigvalsh have the rest.

@@ -5,7 +5,6 @@ use std::ffi::{c_char, c_int, CString};
 use std::panic::{catch_unwind, AssertUnwindSafe};
 
 use tnrs_dispatch::CallError;
-use tnrs_hal::Fault;
 use tnrs_runtime::{ElapsedError, OutOfMemory, StreamFault};
 
 /// `NCode` of csrc/neuron.h.
@@ -75,12 +74,7 @@ impl From<CallError> for Error {
 
 impl From<StreamFault> for Error {
     fn from(e: StreamFault) -> Self {
-        let kind = match e.fault {
-            Fault::IndexOutOfRange { raises: tnrs_types::Raises::Index, .. } => Kind::Index,
-            Fault::Matrix(_) => Kind::LinAlg,
-            Fault::IndexOutOfRange { .. } | Fault::Data(_) | Fault::Device(_) => Kind::Runtime,
-        };
-        Error::new(kind, e.to_string())
+        CallError::from_fault(e).into()
     }
 }
 

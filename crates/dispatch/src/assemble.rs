@@ -300,7 +300,7 @@ impl<'a> Assembler<'a> {
         Ok(())
     }
 
-    /// Whether a result may go to an `out=` argument of another element type. Meta kernels have looked at it where they
+    /// Whether a result may go to a written argument, `self` or `out=`, of another element type. Meta kernels have looked at it where they
     /// are given the argument.
     fn castable(&self, value: Value, nth: usize, target: &RawTensor) -> Result<(), CallError> {
         let have = match self.metas.as_ref().and_then(|m| m.get(nth)) {

@@ -102,46 +102,43 @@ pub unsafe fn nonzero(dims: &[i64], mask: *const u8, dst: *mut i64) -> i64 {
     k as i64
 }
 
+/// Calls `write(k, j)` for the k-th place `j` among `n` where the mask holds, and returns how many there are. It also
+/// calls it, to be overwritten, for places where the mask does not hold: a store is cheaper than a branch.
+///
 /// # Safety
-/// As [`nonzero`], for one dim.
-unsafe fn positions(n: usize, mask: *const u8, dst: *mut i64) -> usize {
+/// The mask is readable for `n` bytes.
+#[inline(always)]
+unsafe fn each_place(n: usize, mask: *const u8, mut write: impl FnMut(usize, usize)) -> usize {
     let mut k = 0;
     let mut i = 0;
-    // SAFETY: `i < n` and `k <= i`; the rest is the caller's promise.
-    unsafe {
-        while i < n {
-            let end = (i + GROUP).min(n);
+    while i < n {
+        let end = (i + GROUP).min(n);
+        // SAFETY: `i..end` is within the mask.
+        unsafe {
             if end - i < GROUP || mask.add(i).cast::<u64>().read_unaligned() != 0 {
                 for j in i..end {
-                    dst.add(k).write_unaligned(j as i64);
+                    write(k, j);
                     k += usize::from(*mask.add(j) & 1);
                 }
             }
-            i = end;
         }
+        i = end;
     }
     k
 }
 
 /// # Safety
+/// As [`nonzero`], for one dim.
+unsafe fn positions(n: usize, mask: *const u8, dst: *mut i64) -> usize {
+    // SAFETY: the caller's promise; `k <= j < n`.
+    unsafe { each_place(n, mask, |k, j| dst.add(k).write_unaligned(j as i64)) }
+}
+
+/// # Safety
 /// As [`nonzero`], for row `row` of two dims; `dst` is where its first pair goes.
 unsafe fn positions_in_row(n: usize, mask: *const u8, row: i64, dst: *mut i64) -> usize {
-    let mut k = 0;
-    let mut i = 0;
     // SAFETY: as for `positions`, with two indices a place.
-    unsafe {
-        while i < n {
-            let end = (i + GROUP).min(n);
-            if end - i < GROUP || mask.add(i).cast::<u64>().read_unaligned() != 0 {
-                for j in i..end {
-                    dst.add(2 * k).cast::<[i64; 2]>().write_unaligned([row, j as i64]);
-                    k += usize::from(*mask.add(j) & 1);
-                }
-            }
-            i = end;
-        }
-    }
-    k
+    unsafe { each_place(n, mask, |k, j| dst.add(2 * k).cast::<[i64; 2]>().write_unaligned([row, j as i64])) }
 }
 
 #[cfg(test)]

@@ -255,42 +255,28 @@ unsafe fn chunk(call: &Call, units: &[Unit]) {
     for group in 0..call.groups {
         for first in (0..call.features).step_by(call.block) {
             let count = call.block.min(call.features - first);
-            let offsets = &offsets[..count * taps];
+            let block = Block {
+                offsets: &offsets[..count * taps],
+                kernel: call.kernel.wrapping_add(group * call.group_words + first * taps * padded),
+                accumulate: first > 0,
+            };
             for (u, unit) in units.iter().enumerate() {
                 let words = planes.wrapping_add(u * unit_words);
                 // SAFETY: the planes hold a block of features; sums hold the unit's columns of every row.
                 unsafe {
                     fill(call, unit, group * call.features + first, count, words);
-                    if call.turned.is_some() {
-                        continue;
-                    }
-                    for p in (0..columns).step_by(NR) {
-                        for r in (0..call.rows).step_by(MR) {
-                            let units = first * taps;
-                            let a = call.kernel.add(group * call.group_words + units * padded);
-                            let a = a.add(r * offsets.len());
-                            let c = sums.add(r * ld + u * columns + p);
-                            tile(MR.min(call.rows - r), offsets, a, words.add(p), c, ld, first > 0);
-                        }
+                    if call.turned.is_none() {
+                        positions_across(call, &block, words, columns, sums.add(u * columns), ld);
                     }
                 }
             }
             let Some(h) = call.turned else { continue };
-            let kernel = call.kernel.wrapping_add(group * call.group_words + first * taps * padded);
             for r in (0..call.rows).step_by(NR) {
-                let b = kernel.wrapping_add(r * offsets.len());
-                let v = (call.rows - r).div_ceil(16).min(2);
                 for (u, unit) in units.iter().enumerate() {
                     let words = planes.wrapping_add(u * unit_words);
-                    let c = sums.wrapping_add(u * unit_sums + r);
-                    for y in 0..unit.rows {
-                        for x in (0..g.output[1]).step_by(h) {
-                            let a = words.wrapping_add(y * g.pitch + x);
-                            let c = c.wrapping_add((y * g.output[1] + x) * ld);
-                            let n = h.min(g.output[1] - x);
-                            // SAFETY: planes, panel and sums as above; a row's positions follow each other.
-                            unsafe { turned((n, v), offsets, a, b, c, ld, first > 0) };
-                        }
+                    // SAFETY: as above, with the unit's positions as the rows of its sums.
+                    unsafe {
+                        features_across(call, &block, (h, r), unit, words, sums.add(u * unit_sums + r), ld)
                     }
                 }
             }
@@ -298,6 +284,69 @@ unsafe fn chunk(call: &Call, units: &[Unit]) {
         for (u, unit) in units.iter().enumerate() {
             // SAFETY: the sums are complete; the output rows are this thread's.
             unsafe { store(call, group, unit, sums.add(u * unit_sums), ld) }
+        }
+    }
+}
+
+/// A block of input features of a group.
+struct Block<'a> {
+    /// Where each unit of k begins in a unit's planes.
+    offsets: &'a [i32],
+    /// Its part of the packed kernel.
+    kernel: *const f32,
+    /// Whether earlier blocks are in the sums.
+    accumulate: bool,
+}
+
+/// Adds a block to a unit's sums, positions being columns.
+///
+/// # Safety
+/// `words` are the unit's planes, and `sums` hold `columns` columns of every row.
+unsafe fn positions_across(
+    call: &Call,
+    block: &Block,
+    words: *const f32,
+    columns: usize,
+    sums: *mut f32,
+    ld: usize,
+) {
+    for p in (0..columns).step_by(NR) {
+        for r in (0..call.rows).step_by(MR) {
+            // SAFETY: the contract is the caller's; the panel is inside the block's kernel.
+            unsafe {
+                let a = block.kernel.add(r * block.offsets.len());
+                let c = sums.add(r * ld + p);
+                tile(MR.min(call.rows - r), block.offsets, a, words.add(p), c, ld, block.accumulate);
+            }
+        }
+    }
+}
+
+/// Adds a block to a unit's sums for the panel of output features from `r` on, these being columns; `h` positions a tile.
+///
+/// # Safety
+/// As [`positions_across`], with sums of the panel for every position of the unit.
+unsafe fn features_across(
+    call: &Call,
+    block: &Block,
+    (h, r): (usize, usize),
+    unit: &Unit,
+    words: *const f32,
+    sums: *mut f32,
+    ld: usize,
+) {
+    let g = call.geometry;
+    let v = (call.rows - r).div_ceil(16).min(2);
+    for y in 0..unit.rows {
+        for x in (0..g.output[1]).step_by(h) {
+            let n = h.min(g.output[1] - x);
+            // SAFETY: the contract is the caller's; a row's positions follow each other.
+            unsafe {
+                let a = words.add(y * g.pitch + x);
+                let b = block.kernel.add(r * block.offsets.len());
+                let c = sums.add((y * g.output[1] + x) * ld);
+                turned((n, v), block.offsets, a, b, c, ld, block.accumulate);
+            }
         }
     }
 }

@@ -64,6 +64,22 @@ unsafe fn rows<const H: usize>(
             a = a.add(MR);
         }
     }
+    // SAFETY: the contract is the caller's.
+    unsafe { put(acc, c, ldc, accumulate) }
+}
+
+/// Stores the sums of a tile, or adds them to what is there.
+///
+/// # Safety
+/// `c` holds `H` rows of `16·V` elements `ldc` apart. The processor has AVX-512F.
+#[inline]
+#[target_feature(enable = "avx512f")]
+unsafe fn put<const H: usize, const V: usize>(
+    acc: [[__m512; V]; H],
+    c: *mut f32,
+    ldc: usize,
+    accumulate: bool,
+) {
     for (i, row) in acc.iter().enumerate() {
         for (j, &v) in row.iter().enumerate() {
             // SAFETY: C holds the row.
@@ -142,16 +158,8 @@ unsafe fn positions<const H: usize, const V: usize>(
             b = b.add(NR);
         }
     }
-    for (i, row) in acc.iter().enumerate() {
-        for (j, &v) in row.iter().enumerate() {
-            // SAFETY: C holds the row.
-            unsafe {
-                let p = c.add(i * ldc + 16 * j);
-                let v = if accumulate { _mm512_add_ps(v, _mm512_loadu_ps(p)) } else { v };
-                _mm512_storeu_ps(p, v);
-            }
-        }
-    }
+    // SAFETY: the contract is the caller's.
+    unsafe { put(acc, c, ldc, accumulate) }
 }
 
 /// Every second element: `dst[i] = src[2·i]` for `i < n`.

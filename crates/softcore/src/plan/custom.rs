@@ -28,8 +28,7 @@ impl Planner<'_> {
         let mut writes: SmallVec<[View; 4]> = SmallVec::new();
         let mut outs: SmallVec<[Place; 4]> = SmallVec::new();
         for (&v, want) in instr.results.iter().zip(&wanted) {
-            let ty = self.func.ty(v);
-            let view = if want.is_dense() { want.clone() } else { self.temp(ty.dtype, &ty.dims) };
+            let view = self.dense_place(self.func.ty(v).dtype, want);
             outs.push(self.slab_of(v, &view));
             writes.push(view);
         }
@@ -48,9 +47,7 @@ impl Planner<'_> {
         let results: SmallVec<[&View; 4]> = writes.iter().collect();
         self.kernel(Call::boxed(cost, run), &operands, &results);
         for ((&v, view), want) in instr.results.iter().zip(&writes).zip(wanted) {
-            if !view.same_elements(&want) {
-                self.copy(self.func.ty(v).dtype, view, &want);
-            }
+            self.bring(self.func.ty(v).dtype, view, &want);
             self.define_leaf(v, want);
         }
         Ok(())

@@ -203,9 +203,7 @@ impl<'f> Planner<'f> {
         for (i, &v) in results.iter().enumerate() {
             let have = self.memory(self.node_of(v))?;
             let want = self.result_view(i);
-            if !have.same_elements(&want) {
-                self.copy(self.func.ty(v).dtype, &have, &want);
-            }
+            self.bring(self.func.ty(v).dtype, &have, &want);
         }
         Ok(())
     }
@@ -326,6 +324,22 @@ impl<'f> Planner<'f> {
         let dense = self.temp(dtype, &view.dims);
         self.copy(dtype, &view, &dense);
         dense
+    }
+
+    /// Where to write densely what `want` is to hold: `want` itself, or a temporary that [`Planner::bring`] takes there.
+    fn dense_place(&mut self, dtype: DType, want: &View) -> View {
+        if want.is_dense() {
+            want.clone()
+        } else {
+            self.temp(dtype, &want.dims)
+        }
+    }
+
+    /// Copies what was written to `have` to where it is wanted, unless it is there.
+    fn bring(&mut self, dtype: DType, have: &View, want: &View) {
+        if !have.same_elements(want) {
+            self.copy(dtype, have, want);
+        }
     }
 
     fn copy(&mut self, dtype: DType, src: &View, dst: &View) {

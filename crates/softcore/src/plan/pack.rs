@@ -38,7 +38,7 @@ impl Planner<'_> {
         run: impl Fn(&dyn Fn(crate::step::Loc) -> *mut u8, *mut u8) -> i64 + Send + Sync + 'static,
     ) -> Res<()> {
         let [out, count] = [self.out(instr.results[0]), self.out(instr.results[1])];
-        let dense = if out.is_dense() { out.clone() } else { self.temp(dtype, &out.dims) };
+        let dense = self.dense_place(dtype, &out);
         let (d, c) = (loc(&dense), loc(&count));
         let cost = reads[0].numel() as u64 + 50;
         self.kernel(
@@ -51,9 +51,7 @@ impl Planner<'_> {
             reads,
             &[&dense, &count],
         );
-        if !dense.same_elements(&out) {
-            self.copy(dtype, &dense, &out);
-        }
+        self.bring(dtype, &dense, &out);
         self.define_leaf(instr.results[0], out);
         self.define_leaf(instr.results[1], count);
         Ok(())

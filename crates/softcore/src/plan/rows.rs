@@ -344,9 +344,7 @@ impl Planner<'_> {
             let want = moved(&outs[n], dim);
             let Some(indices) = &indices else { continue };
             if self.counts_along(operand, dim) {
-                if !indices.same_elements(&want) {
-                    self.copy(DType::I64, indices, &want);
-                }
+                self.bring(DType::I64, indices, &want);
                 continue;
             }
             let dtype = self.func.ty(operand).dtype;
@@ -373,9 +371,7 @@ impl Planner<'_> {
                 &[&src, indices],
                 &[&dst],
             );
-            if !dst.same_elements(&want) {
-                self.copy(dtype, &dst, &want);
-            }
+            self.bring(dtype, &dst, &want);
         }
         for (&r, out) in instr.results.iter().zip(outs) {
             self.define_leaf(r, out);
@@ -385,12 +381,7 @@ impl Planner<'_> {
 
     /// Dense rows along `dim` for a result: its own place if it has that form.
     fn row_result(&mut self, dtype: DType, out: &View, dim: usize) -> View {
-        let want = moved(out, dim);
-        if want.is_dense() {
-            want
-        } else {
-            self.temp(dtype, &want.dims)
-        }
+        self.dense_place(dtype, &moved(out, dim))
     }
 
     /// Whether a value is the i64 index along `dim`.

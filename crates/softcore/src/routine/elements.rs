@@ -1,7 +1,9 @@
-//! Elementwise routines: a scalar function over dense operands of one float type, in parallel.
+//! Elements of real floats as f64, and elementwise routines: a scalar function over dense operands of one float type, in
+//! parallel.
 
 use std::sync::{Mutex, PoisonError};
 
+use half::{bf16, f16};
 use smallvec::SmallVec;
 use tnrs_kernels::pool;
 use tnrs_types::DType;
@@ -17,21 +19,58 @@ pub(super) trait Real: Copy + Send + Sync {
     fn of(x: f64) -> Self;
 }
 
-impl Real for f32 {
-    fn wide(self) -> f64 {
-        self.into()
+macro_rules! real {
+    ($($t:ty: $wide:expr, $of:expr;)*) => {$(
+        impl Real for $t {
+            fn wide(self) -> f64 {
+                $wide(self)
+            }
+            fn of(x: f64) -> $t {
+                $of(x)
+            }
+        }
+    )*};
+}
+real! {
+    f32: f64::from, |x| x as f32;
+    f64: |x| x, |x| x;
+    f16: f16::to_f64, f16::from_f64;
+    bf16: bf16::to_f64, bf16::from_f64;
+}
+
+/// The elements as f64, which holds every number of the type.
+///
+/// # Panics
+/// If the type is no float of at least 16 bits.
+pub(super) fn to_f64(slab: &Slab) -> Vec<f64> {
+    fn widened<T: Real>(slab: &Slab) -> Vec<f64> {
+        slab.read::<T>().iter().map(|x| x.wide()).collect()
     }
-    fn of(x: f64) -> f32 {
-        x as f32
+    match slab.dtype {
+        DType::F32 => widened::<f32>(slab),
+        DType::F64 => widened::<f64>(slab),
+        DType::F16 => widened::<f16>(slab),
+        DType::BF16 => widened::<bf16>(slab),
+        other => panic!("{} is no float of 16 bits or more", other.hlo_name()),
     }
 }
 
-impl Real for f64 {
-    fn wide(self) -> f64 {
-        self
+/// Writes all elements, each rounded once.
+///
+/// # Panics
+/// As [`to_f64`], and if the number of elements differs.
+pub(super) fn from_f64(slab: &Slab, values: &[f64]) {
+    fn rounded<T: Real>(slab: &Slab, values: &[f64]) {
+        let out = slab.write::<T>();
+        assert_eq!(out.len(), values.len());
+        out.iter_mut().zip(values).for_each(|(o, &v)| *o = T::of(v));
     }
-    fn of(x: f64) -> f64 {
-        x
+    match slab.dtype {
+        DType::F32 => rounded::<f32>(slab, values),
+        DType::F64 => rounded::<f64>(slab, values),
+        DType::F16 => rounded::<f16>(slab, values),
+        DType::BF16 => rounded::<bf16>(slab, values),
+        other => panic!("{} is no float of 16 bits or more", other.hlo_name()),
     }
 }
 

@@ -1,6 +1,5 @@
 //! Routines of custom calls: what runs `tnrs_hlo::CustomCall`. One family a file; a routine checks nothing that the
 //! row's check has checked, and allocates the scratch it needs.
-mod element;
 mod linalg;
 mod linalg_info;
 mod loss;

@@ -2,7 +2,7 @@
 
 use tnrs_hal::Fault;
 
-use super::element::{from_f64, to_f64};
+use super::elements::{from_f64, to_f64};
 use super::{Args, Routine, Slab};
 
 pub(super) const ROUTINES: &[Routine] = &[
