@@ -17,6 +17,7 @@ mod copy;
 mod encode;
 mod entry;
 mod error;
+pub mod graph;
 mod host;
 mod key;
 mod ledger;
