@@ -36,7 +36,7 @@ extern "C" void* nshim_to_python(void* impl, int whole, uint8_t dtype, const int
       const auto type = c10::scalarTypeToTypeMeta(static_cast<c10::ScalarType>(nrn_dtype_to_torch[dtype & 63]));
       const auto item = static_cast<int64_t>(type.itemsize());
       const auto offset = base->storage_offset() * static_cast<int64_t>(base->itemsize()) + delta;
-      t = at::detail::make_tensor<c10::TensorImpl>(c10::TensorImpl::VIEW, c10::Storage(base->storage()), neuron::kKeys, type);
+      t = at::detail::make_tensor<c10::TensorImpl>(c10::Storage(base->storage()), neuron::kKeys, type);
       t.unsafeGetTensorImpl()->set_storage_offset(offset / item);
       t.unsafeGetTensorImpl()->set_sizes_and_strides({sizes, static_cast<size_t>(ndim)}, {strides, static_cast<size_t>(ndim)});
     }
