@@ -307,17 +307,16 @@ impl<'a> Assembler<'a> {
             Some(Some(m)) => m.ty.dtype,
             _ => self.cx.b.ty(value).dtype,
         };
-        match target.dtype() {
-            _ if self.op.row.out_types == OutTypes::Any => Ok(()),
-            Some(want) if self.op.row.out_types == OutTypes::Exact && want != have => {
-                Err(CallError::Runtime(format!(
-                    "{}: expected an out tensor of type {}, but got {}",
-                    self.op.schema.name,
-                    have.torch_name(),
-                    want.torch_name()
-                )))
-            }
-            Some(want) if !have.casts_to(want) => Err(CallError::Runtime(format!(
+        match (self.op.row.out_types, target.dtype()) {
+            (OutTypes::Any, _) => Ok(()),
+            (OutTypes::Exact(message), Some(got)) if got != have => Err(CallError::Runtime(
+                message
+                    .replace("{want}", have.torch_name())
+                    .replace("{got}", got.torch_name())
+                    .replace("{want_cpp}", have.cpp_name())
+                    .replace("{got_cpp}", got.cpp_name()),
+            )),
+            (_, Some(want)) if !have.casts_to(want) => Err(CallError::Runtime(format!(
                 "result type {} can't be cast to the desired output type {}",
                 have.torch_name(),
                 want.torch_name()
