@@ -56,15 +56,23 @@ pub(crate) fn describe(args: &[RawArg]) -> String {
 
 fn build(op: &OpState, args: &[RawArg], key: &[u64], host: &mut dyn Host) -> Result<Entry, CallError> {
     let device = check_devices(op, args)?;
-    let metas = metas(op, host)?;
+    let metas = metas(op, args, host)?;
     let mut cx = context(op, args, metas.as_deref(), Builder::new(op.row.op), &mut Params)?;
     let outcome = lower(op, args, &mut cx)?;
     let overlap = if op.has_writes { key.last().copied().unwrap_or(0) } else { 0 };
     Assembler::new(op, args, metas, cx, overlap).finish(outcome, device)
 }
 
-/// The results as PyTorch's meta kernel describes them, where the row asks it.
-pub(crate) fn metas(op: &OpState, host: &mut dyn Host) -> Result<Option<Vec<Option<OutMeta>>>, CallError> {
+/// Checks what the row says comes first; then the results as PyTorch's meta kernel describes them, where the row asks it.
+pub(crate) fn metas(
+    op: &OpState,
+    args: &[RawArg],
+    host: &mut dyn Host,
+) -> Result<Option<Vec<Option<OutMeta>>>, CallError> {
+    if let Some(check) = op.row.check {
+        let cx = context(op, args, None, Builder::new(op.row.op), &mut Params)?;
+        check(&cx).map_err(|e| CallError::from_rule(e, &op.schema.name, &describe(args)))?;
+    }
     if op.row.infer != Infer::Meta || op.host_tensors {
         return Ok(None);
     }

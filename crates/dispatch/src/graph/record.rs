@@ -134,7 +134,7 @@ fn try_record(op: &OpState, args: &[RawArg], host: &mut dyn Host) -> Result<Rets
         return Err(CallError::Unsupported(format!("{} with a generator of its own", op.schema.name)));
     }
     let device = compile::check_devices(op, args)?;
-    let metas = compile::metas(op, host)?;
+    let metas = compile::metas(op, args, host)?;
     let done = with(|r| {
         if r.device < 0 {
             r.device = device;

@@ -52,13 +52,19 @@ fn scaled(cx: &mut Ctx, f: impl for<'m> Fn(Expr<'m>, Expr<'m>) -> Expr<'m>) -> L
     let v = cx.math(|m| {
         let y = match alpha {
             Some(a) => m.expr(y) * m.expr(a),
-            // As PyTorch does: an infinite part times one makes the other part NaN.
-            None if compute.is_complex() => m.expr(y) * m.expr(y).int(1),
-            None => m.expr(y),
+            None => times_one(m.expr(y)),
         };
         f(m.expr(x), y).value()
     })?;
     cx.finish(v)
+}
+
+/// A complex number times one, as PyTorch multiplies it: an infinite part makes the other part NaN.
+pub fn times_one(x: Expr<'_>) -> Expr<'_> {
+    if x.dtype().is_complex() {
+        return x * x.int(1);
+    }
+    x
 }
 
 /// The sum where positive; zero for NaN too.
