@@ -26,7 +26,7 @@ extern "C" void nshim_release(void* handle) { aoti_torch_delete_tensor_object(st
 extern "C" void nshim_retain(void* impl) { c10::raw::intrusive_ptr::incref(static_cast<c10::TensorImpl*>(impl)); }
 
 extern "C" void* nshim_to_python(void* impl, int whole, uint8_t dtype, const int64_t* sizes, const int64_t* strides,
-    int32_t ndim, int64_t delta) {
+    int32_t ndim, int64_t delta, uint8_t flags) {
   try {
     auto* base = static_cast<c10::TensorImpl*>(impl);
     at::Tensor t;
@@ -39,6 +39,12 @@ extern "C" void* nshim_to_python(void* impl, int whole, uint8_t dtype, const int
       t = at::detail::make_tensor<c10::TensorImpl>(c10::Storage(base->storage()), neuron::kKeys, type);
       t.unsafeGetTensorImpl()->set_storage_offset(offset / item);
       t.unsafeGetTensorImpl()->set_sizes_and_strides({sizes, static_cast<size_t>(ndim)}, {strides, static_cast<size_t>(ndim)});
+    }
+    if (flags & NT_CONJ) {
+      t._set_conj(true);
+    }
+    if (flags & NT_NEG) {
+      t._set_neg(true);
     }
     void* object = nullptr;
     const bool ok = torch_tensor_to_pyobject(reinterpret_cast<AtenTensorHandle>(&t), nullptr, &object) == AOTI_TORCH_SUCCESS;

@@ -113,7 +113,7 @@ int nshim_from_python(void* object, NTensor* out, void** handle);
 void nshim_release(void* handle);
 // A Python tensor of a tensor made by nshim_empty (which it takes over when `whole`), or of a view of any tensor.
 void* nshim_to_python(void* impl, int whole, uint8_t dtype, const int64_t* sizes, const int64_t* strides, int32_t ndim,
-    int64_t delta);
+    int64_t delta, uint8_t flags);
 void nshim_retain(void* impl);
 // Kind (NErrorKind) and text of the stashed exception, which is forgotten.
 int nshim_stashed(void (*message)(const char*, void*), void* to);

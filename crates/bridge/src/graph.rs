@@ -25,6 +25,7 @@ extern "C" {
         strides: *const i64,
         ndim: i32,
         delta: i64,
+        flags: u8,
     ) -> *mut c_void;
 }
 
@@ -115,6 +116,7 @@ fn results<'py>(py: Python<'py>, plan: &Plan, a: &Arguments, outs: &[RawTensor])
                 o.strides.as_ptr(),
                 o.dims.len() as i32,
                 o.delta as i64,
+                o.flags,
             )
         };
         if object.is_null() {

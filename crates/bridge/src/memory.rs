@@ -162,6 +162,7 @@ pub extern "C" fn nrn_pointer_device(p: *const c_void) -> c_int {
 #[no_mangle]
 pub extern "C" fn nrn_host_access(device: c_int) -> c_int {
     guard(|| {
+        tnrs_dispatch::graph::refuse("a number read by the host")?;
         Runtime::get().host_access(device as usize)?;
         Ok::<_, Error>(Code::Ok)
     })

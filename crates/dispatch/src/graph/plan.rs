@@ -17,7 +17,7 @@ use super::store::{Kept, Owner, Source};
 use crate::call::{host_number, word};
 use crate::entry::OutSpec;
 use crate::host::Host;
-use crate::raw::RawTensor;
+use crate::raw::{RawTensor, FLAG_CONJ, FLAG_NEG};
 use crate::CallError;
 
 /// What a plan cost and holds.
@@ -48,6 +48,8 @@ pub struct Output {
     pub delta: isize,
     /// The base itself, not a view.
     pub whole: bool,
+    /// `FLAG_CONJ` and `FLAG_NEG` of [`crate::raw`].
+    pub flags: u8,
 }
 
 /// What an [`Output`] is a view of.
@@ -171,6 +173,7 @@ fn output(
         strides: view.strides.clone(),
         delta,
         whole,
+        flags: t.flags & (FLAG_CONJ | FLAG_NEG),
     };
     if view.dims.contains(&0) {
         let value = r.b.splat(view.dtype, &view.dims, Scalar::Int(0)).map_err(internal)?;
@@ -188,7 +191,8 @@ fn output(
         // A constant, or memory that nothing was written to.
         // SAFETY: the tensor is on the device, whose memory is not read here.
         let value = unsafe { r.memory.read(&mut r.b, t, host)? };
-        let dense = tnrs_types::contiguous_strides(&view.dims);
+        let own = if view.is_dense() { Some(view.strides.clone()) } else { None };
+        let dense = own.unwrap_or_else(|| tnrs_types::contiguous_strides(&view.dims));
         let k = results.fresh(view.dtype, &view.dims, &dense, value);
         return Ok(Output { strides: dense, ..made(Base::New(k), 0, true) });
     };
