@@ -2,17 +2,15 @@
 
 import torch
 from torch._dynamo.backends.common import aot_autograd
+from torch._functorch._aot_autograd.utils import register_graphsafe_rng_device_type
 from torch._functorch.partitioners import default_partition, min_cut_rematerialization_partition
 
 from torch_neuronx.compile import _metrics, _options
 from torch_neuronx.compile._runner import compile_graph
 
 
-def _prepare():
-    """Dropout inside activation checkpointing needs a generator whose state a graph can carry."""
-    from torch._functorch._aot_autograd import utils
-
-    utils.register_graphsafe_rng_device_type("neuron")
+# Dropout inside activation checkpointing needs generators whose state a graph can carry.
+register_graphsafe_rng_device_type("neuron")
 
 
 def backend(gm: torch.fx.GraphModule, example_inputs, *, mode=None, options=None):

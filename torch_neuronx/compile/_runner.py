@@ -4,6 +4,7 @@ A part of a graph that needs its data while it runs (a number for Python, a size
 be in a program. The graph is cut around it: programs before and behind, and the part itself operator by operator.
 """
 
+import operator
 import os
 import time
 
@@ -92,7 +93,7 @@ class Runner:
             return
         folder = os.path.join(folder, f"graph_{os.getpid()}_{id(self):x}_{len(self.graph)}_{self.kind}")
         os.makedirs(folder, exist_ok=True)
-        names = ("fx.txt", "before.hlo", "after.hlo")
+        names = ("fx.txt", "0-lowered.hlo", "1-simplified.hlo")
         for name, content in zip(names, (self.gm.print_readable(print_output=False), *text)):
             with open(os.path.join(folder, name), "w") as f:
                 f.write(content)
@@ -144,6 +145,11 @@ class Parts:
 
 def split(gm, alone, settings, kind):
     """Cuts a graph around the nodes of `alone`, which run by themselves."""
+    # What takes a tuple apart stays where the tuple is made: tuples do not go from part to part.
+    alone = set(alone)
+    for n in gm.graph.nodes:
+        if n.op == "call_function" and n.target is operator.getitem and n.args[0] in alone:
+            alone.add(n)
     part, number = {}, 0
     lone = set()
     nodes = [n for n in gm.graph.nodes if n.op not in ("placeholder", "output", "get_attr")]

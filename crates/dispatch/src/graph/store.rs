@@ -235,7 +235,7 @@ impl Memory {
         let store = &self.stores[&start];
         if store.value.is_none() {
             let home = match store.owner {
-                Owner::Recording if view.addr == start && view.is_dense() && view.extent() + 64 > store.len => {
+                Owner::Recording if view.addr == start && view.is_dense() && view.extent() == store.len => {
                     view.clone()
                 }
                 Owner::Recording => whole(&view, start, store.len)?,
