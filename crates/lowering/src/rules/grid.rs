@@ -238,7 +238,8 @@ fn forward(cx: &mut Ctx, spatial: usize) -> Lowered {
     let (x, grid) = (cx.tensor(0)?, cx.tensor(1)?);
     let (s, out) = (Sampling::new(cx, 2)?, cx.out(0)?);
     refuse_cubic_volumes(s, spatial)?;
-    let acc = out.dtype.opmath();
+    // PyTorch's CPU computes in the type of the image.
+    let acc = out.dtype;
     let shape = Shape::new(&x.ty.dims, &grid.ty.dims);
     let dims = [shape.n, shape.c, shape.samples];
     let v = cx.math(|m| {
@@ -250,7 +251,14 @@ fn forward(cx: &mut Ctx, spatial: usize) -> Lowered {
             let (inside, flat) = shape.locate(m, &taps, &p);
             let weight = weight(&taps, &p);
             let value = image.take_rows(0, shape.spread(flat));
-            sum = sum + shape.per_channel(inside).select(value * shape.per_channel(weight), 0.0);
+            let (inside, weight) = (shape.per_channel(inside), shape.per_channel(weight));
+            // In a plane, a pixel outside is zero times its weight, which is NaN for a position that is not finite; in a
+            // volume it is skipped.
+            sum = sum
+                + match spatial {
+                    2 => inside.select(value, 0.0) * weight,
+                    _ => inside.select(value * weight, 0.0),
+                };
         }
         sum.reshape(&out.dims).cast(out.dtype).value()
     })?;
@@ -286,7 +294,7 @@ fn backward(cx: &mut Ctx, spatial: usize) -> Lowered {
     let [dy, x, grid] = [cx.tensor(0)?, cx.tensor(1)?, cx.tensor(2)?];
     let (s, mask) = (Sampling::new(cx, 3)?, mask(cx, 6)?);
     refuse_cubic_volumes(s, spatial)?;
-    let acc = x.ty.dtype.opmath();
+    let acc = x.ty.dtype;
     let shape = Shape::new(&x.ty.dims, &grid.ty.dims);
     let dims = [shape.n, shape.c, shape.samples];
     let grads = cx.math(|m| {
