@@ -67,10 +67,15 @@ pub fn times_one(x: Expr<'_>) -> Expr<'_> {
     x
 }
 
-/// The sum where positive; zero for NaN too.
+/// The sum where positive, at most the largest finite number; zero for NaN too.
 fn add_relu<'m>(x: Expr<'m>, y: Expr<'m>) -> Expr<'m> {
     let sum = x + y;
-    sum.gt(0.0).select(sum, 0.0)
+    let sum = sum.gt(0.0).select(sum, 0.0);
+    match sum.dtype() {
+        DType::F32 => sum.min(f64::from(f32::MAX)),
+        DType::F64 => sum.min(f64::MAX),
+        _ => sum,
+    }
 }
 
 /// `other − alpha·self`.

@@ -255,9 +255,9 @@ fn forward(cx: &mut Ctx, spatial: usize) -> Lowered {
             // In a plane, a pixel outside is zero times its weight, which is NaN for a position that is not finite; in a
             // volume it is skipped.
             sum = sum
-                + match spatial {
-                    2 => inside.select(value, 0.0) * weight,
-                    _ => inside.select(value * weight, 0.0),
+                + match spatial == 2 {
+                    true => inside.select(value, 0.0) * weight,
+                    false => inside.select(value * weight, 0.0),
                 };
         }
         sum.reshape(&out.dims).cast(out.dtype).value()
@@ -294,13 +294,14 @@ fn backward(cx: &mut Ctx, spatial: usize) -> Lowered {
     let [dy, x, grid] = [cx.tensor(0)?, cx.tensor(1)?, cx.tensor(2)?];
     let (s, mask) = (Sampling::new(cx, 3)?, mask(cx, 6)?);
     refuse_cubic_volumes(s, spatial)?;
-    let acc = x.ty.dtype;
+    let acc = x.ty.dtype.opmath();
     let shape = Shape::new(&x.ty.dims, &grid.ty.dims);
     let dims = [shape.n, shape.c, shape.samples];
     let grads = cx.math(|m| {
         let dy = m.expr(dy.value).cast(acc).reshape(&dims);
         let image = m.expr(x.value).cast(acc).flatten();
-        let taps = shape.taps(m.expr(grid.value).cast(acc), s);
+        // Positions in the image's type, as forward; sums are more exact.
+        let taps = shape.taps(m.expr(grid.value).cast(x.ty.dtype), s);
         let counts: Vec<usize> = taps.iter().map(Vec::len).collect();
         let mut dx = m.splat(acc, &x.ty.dims, Scalar::Int(0));
         let mut slopes = vec![m.splat(acc, &[shape.n, shape.samples], Scalar::Int(0)); spatial];
@@ -309,13 +310,13 @@ fn backward(cx: &mut Ctx, spatial: usize) -> Lowered {
             let inside_all = shape.per_channel(inside);
             let at = shape.spread(flat);
             if mask[0] {
-                let part = inside_all.select(dy * shape.per_channel(weight(&taps, &p)), 0.0);
+                let part = inside_all.select(dy * shape.per_channel(weight(&taps, &p).cast(acc)), 0.0);
                 dx = dx.put_flat(ScatterKind::Add, at, part);
             }
             if mask[1] {
                 let value = inside_all.select(image.take_rows(0, at) * dy, 0.0).sum(&[1]);
                 for (d, g) in slopes.iter_mut().enumerate() {
-                    *g = *g + value * slope(&taps, &p, d);
+                    *g = *g + value * slope(&taps, &p, d).cast(acc);
                 }
             }
         }

@@ -41,7 +41,7 @@ pub(crate) const ROWS: &[Row] = &[
         let dtype = cx.out(0)?.dtype;
         gradient(cx, None, 3, |[x, t], _| {
             let e = rounded_exp(-t * x, dtype);
-            -t * e / (e + 1.0)
+            (-t * e).cast(dtype).cast(t.dtype()) / (e + 1.0)
         })
     }),
     Row::new("aten::binary_cross_entropy", cross_entropy),
