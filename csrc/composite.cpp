@@ -161,6 +161,7 @@ std::tuple<at::Tensor, at::Tensor> batch_norm_update_stats(const at::Tensor& inp
 
 // PyTorch's default for devices raises another exception than its CPU kernel.
 at::Tensor narrowed(const at::Tensor& self, int64_t dim, int64_t start, int64_t length) {
+  TORCH_CHECK(self.dim() > 0, "narrow() cannot be applied to a 0-dim tensor.");
   TORCH_CHECK(dim < self.dim(), "narrow_copy: dim ", dim, " of a tensor with ", self.dim(), " dims");
   return self.narrow(dim, start, length).clone(at::MemoryFormat::Contiguous);
 }

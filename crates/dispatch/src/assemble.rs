@@ -9,6 +9,7 @@ use tnrs_softcore::{CompileSpec, ParamSpec, ResultSpec};
 use tnrs_types::{contiguous_strides, is_contiguous, DType, Dims};
 
 use crate::compile::describe;
+use crate::dump::{self, Program};
 use crate::entry::{Bind, BoundedSpec, Entry, OutSpec, RetSpec};
 use crate::host::OutMeta;
 use crate::key::overlap_bit;
@@ -69,7 +70,7 @@ impl<'a> Assembler<'a> {
         }
         let Assembler { op, args, cx, values, specs, result_binds, outs, rets, bounded, resizes, .. } = self;
         let params: Vec<ParamSpec> = cx.sources.iter().map(|s| param_spec(*s, args)).collect();
-        let binds = cx
+        let binds: SmallVec<_> = cx
             .sources
             .iter()
             .enumerate()
@@ -77,9 +78,20 @@ impl<'a> Assembler<'a> {
             .chain(result_binds)
             .collect();
         let func = cx.b.finish(&values);
-        let exe = tnrs_softcore::compile(&func, &CompileSpec { params, results: specs }).map_err(|e| {
+        let spec = CompileSpec { params, results: specs };
+        let exe = tnrs_softcore::compile(&func, &spec).map_err(|e| {
             CallError::Unsupported(format!("{}: {e}; operands: {}", op.schema.name, describe(args)))
         })?;
+        let program = Program {
+            op,
+            args,
+            func: &func,
+            sources: &cx.sources,
+            spec: &spec,
+            binds: &binds,
+            bounded: &bounded,
+        };
+        let exe = dump::written(&program, exe)?;
         Ok(Entry {
             workspace: exe.workspace_bytes(),
             exe,
@@ -307,17 +319,16 @@ impl<'a> Assembler<'a> {
             Some(Some(m)) => m.ty.dtype,
             _ => self.cx.b.ty(value).dtype,
         };
-        match target.dtype() {
-            _ if self.op.row.out_types == OutTypes::Any => Ok(()),
-            Some(want) if self.op.row.out_types == OutTypes::Exact && want != have => {
-                Err(CallError::Runtime(format!(
-                    "{}: expected an out tensor of type {}, but got {}",
-                    self.op.schema.name,
-                    have.torch_name(),
-                    want.torch_name()
-                )))
-            }
-            Some(want) if !have.casts_to(want) => Err(CallError::Runtime(format!(
+        match (self.op.row.out_types, target.dtype()) {
+            (OutTypes::Any, _) => Ok(()),
+            (OutTypes::Exact(message), Some(got)) if got != have => Err(CallError::Runtime(
+                message
+                    .replace("{want}", have.torch_name())
+                    .replace("{got}", got.torch_name())
+                    .replace("{want_cpp}", have.cpp_name())
+                    .replace("{got_cpp}", got.cpp_name()),
+            )),
+            (_, Some(want)) if !have.casts_to(want) => Err(CallError::Runtime(format!(
                 "result type {} can't be cast to the desired output type {}",
                 have.torch_name(),
                 want.torch_name()

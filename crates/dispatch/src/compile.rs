@@ -56,6 +56,10 @@ pub(crate) fn describe(args: &[RawArg]) -> String {
 
 fn build(op: &OpState, args: &[RawArg], key: &[u64], host: &mut dyn Host) -> Result<Entry, CallError> {
     let device = check_devices(op, args)?;
+    let refused = |e| CallError::from_rule(e, &op.schema.name, &describe(args));
+    if let Some(check) = op.row.check {
+        check(&context(op, args, None)?).map_err(refused)?;
+    }
     let metas = if op.row.infer == Infer::Meta && !op.host_tensors {
         host.meta(op.row.out_types != OutTypes::Meta)?
     } else {
@@ -65,8 +69,7 @@ fn build(op: &OpState, args: &[RawArg], key: &[u64], host: &mut dyn Host) -> Res
         possible(op, metas)?;
     }
     let mut cx = context(op, args, metas.as_deref())?;
-    let outcome =
-        (op.row.rule)(&mut cx).map_err(|e| CallError::from_rule(e, &op.schema.name, &describe(args)))?;
+    let outcome = (op.row.rule)(&mut cx).map_err(refused)?;
     let overlap = if op.has_writes { key.last().copied().unwrap_or(0) } else { 0 };
     Assembler::new(op, args, metas, cx, overlap).finish(outcome, device)
 }

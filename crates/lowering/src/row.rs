@@ -18,8 +18,9 @@ pub enum Infer {
 pub enum OutTypes {
     /// As the overload's meta kernel says; without one, as for `Castable`.
     Meta,
-    /// None.
-    Exact,
+    /// None. PyTorch's message for another type, in which `{want}` and `{got}` stand for names such as `Float`, and
+    /// `{want_cpp}` and `{got_cpp}` for `float`.
+    Exact(&'static str),
     /// Those that PyTorch's casting rules allow.
     Castable,
     /// All.
@@ -47,6 +48,8 @@ pub struct Row {
     pub unit: &'static [&'static str],
     /// Which element types `out=` arguments may have.
     pub out_types: OutTypes,
+    /// What PyTorch's CPU kernel refuses before its meta kernel is asked, whose message is another.
+    pub check: Option<fn(&Ctx) -> Result<(), LowerError>>,
 }
 
 /// See [`Row::format`].
@@ -70,6 +73,7 @@ impl Row {
             unit: &[],
             format: None,
             out_types: OutTypes::Meta,
+            check: None,
         }
     }
     /// Output types come from the rule.
@@ -78,8 +82,17 @@ impl Row {
         self
     }
     /// `out=` arguments must have the results' element types, as PyTorch's kernel does not convert.
-    pub const fn exact(mut self) -> Row {
-        self.out_types = OutTypes::Exact;
+    pub const fn exact(self) -> Row {
+        self.exact_as("Expected out tensor to have dtype {want_cpp}, but got {got_cpp} instead")
+    }
+    /// As [`Row::exact`], with another message: see [`OutTypes::Exact`].
+    pub const fn exact_as(mut self, message: &'static str) -> Row {
+        self.out_types = OutTypes::Exact(message);
+        self
+    }
+    /// Sets [`Row::check`].
+    pub const fn check(mut self, check: fn(&Ctx) -> Result<(), LowerError>) -> Row {
+        self.check = Some(check);
         self
     }
     /// `out=` arguments may have the types that results can be cast to, whatever the meta kernel says.

@@ -152,6 +152,32 @@ impl DType {
             DType::C128 => "ComplexDouble",
         }
     }
+    /// Name of the C++ type, as some of PyTorch's messages write it (`float`, `long int`, `c10::Half`, …).
+    pub const fn cpp_name(self) -> &'static str {
+        match self {
+            DType::Bool => "bool",
+            DType::U8 => "unsigned char",
+            DType::I8 => "signed char",
+            DType::U16 => "short unsigned int",
+            DType::I16 => "short int",
+            DType::U32 => "unsigned int",
+            DType::I32 => "int",
+            DType::U64 => "long unsigned int",
+            DType::I64 => "long int",
+            DType::F8E4M3FN => "c10::Float8_e4m3fn",
+            DType::F8E5M2 => "c10::Float8_e5m2",
+            DType::F8E4M3FNUZ => "c10::Float8_e4m3fnuz",
+            DType::F8E5M2FNUZ => "c10::Float8_e5m2fnuz",
+            DType::F8E8M0FNU => "c10::Float8_e8m0fnu",
+            DType::F16 => "c10::Half",
+            DType::BF16 => "c10::BFloat16",
+            DType::F32 => "float",
+            DType::F64 => "double",
+            DType::C32 => "c10::complex<c10::Half>",
+            DType::C64 => "c10::complex<float>",
+            DType::C128 => "c10::complex<double>",
+        }
+    }
     /// The component type of a complex type; the type itself otherwise.
     pub const fn real(self) -> DType {
         match self {

@@ -9,6 +9,8 @@ mod direct512;
 mod driver;
 mod pack;
 mod plain;
+#[cfg(target_arch = "x86_64")]
+mod rows;
 #[cfg(test)]
 mod tests;
 mod window;
@@ -37,7 +39,11 @@ pub unsafe fn conv(pool: &Pool, desc: &ConvDesc, ptrs: &ConvPtrs) {
                 }
                 let core = Core::new(isa::current(), desc.dtype, true);
                 #[cfg(target_arch = "x86_64")]
-                if correlate::run(pool, &core, desc, ptrs) || direct::run(pool, &core, desc, ptrs) {
+                if correlate::run(pool, &core, desc, ptrs)
+                    || direct::run(pool, &core, desc, ptrs)
+                    || rows::run(pool, core.isa, desc, ptrs)
+                    || rows::gradient(pool, core.isa, desc, ptrs)
+                {
                     return;
                 }
                 driver::run(pool, &core, desc, ptrs);

@@ -4,7 +4,7 @@ use tnrs_hlo::{CompareDir, Value};
 use tnrs_types::DType;
 
 use crate::helpers::{map, Domain, Lowered};
-use crate::{Ctx, Row};
+use crate::{Arg, Ctx, LowerError, Row};
 
 macro_rules! comparison {
     ($name:literal, $dir:ident) => {
@@ -29,8 +29,8 @@ pub const ROWS: &[Row] = &[
     comparison!("ge.Tensor", Ge),
     comparison!("ge.Scalar", Ge),
     Row::new("aten::where.self", where_self),
-    Row::new("aten::masked_fill.Scalar", masked_fill),
-    Row::new("aten::masked_fill.Tensor", masked_fill),
+    Row::new("aten::masked_fill.Scalar", masked_fill).check(fillable),
+    Row::new("aten::masked_fill.Tensor", masked_fill).check(fillable),
     Row::new("aten::clamp", |cx| clamp(cx, Some(1), Some(2))),
     Row::new("aten::clamp.Tensor", |cx| clamp(cx, Some(1), Some(2))),
     Row::new("aten::clamp_min", |cx| clamp(cx, Some(1), None)),
@@ -52,6 +52,27 @@ fn where_self(cx: &mut Ctx) -> Lowered {
     let f = cx.operand(2, common, common)?;
     let v = cx.math(|m| m.expr(p).select(m.expr(t), m.expr(f)).value())?;
     cx.finish(v)
+}
+
+/// A complex value does not fit real elements.
+fn fillable(cx: &Ctx) -> Result<(), LowerError> {
+    let into = cx.tensor(0)?.ty.dtype;
+    let complex = match cx.args.get(2) {
+        Some(Arg::Tensor(t)) => t.ty.dtype.is_complex() && t.ty.dims.is_empty(),
+        Some(Arg::Scalar(s)) => s.natural.is_complex(),
+        _ => false,
+    };
+    if complex && !into.is_complex() {
+        let name = match into {
+            DType::U8 => "uint8_t",
+            DType::I8 => "int8_t",
+            DType::I16 => "int16_t",
+            DType::I64 => "int64_t",
+            other => other.cpp_name(),
+        };
+        return Err(LowerError::Runtime(format!("value cannot be converted to type {name} without overflow")));
+    }
+    Ok(())
 }
 
 fn masked_fill(cx: &mut Ctx) -> Lowered {

@@ -204,11 +204,9 @@ fn binned(m: &Math, data: &Data, edges: &[Value]) -> Value {
 fn equal(cx: &mut Ctx, data: &Data, bins: &[i64], range_at: usize) -> Result<Vec<Value>, LowerError> {
     require_bins(bins)?;
     if bins.len() != data.dims {
-        return Err(LowerError::runtime(format!(
-            "torch.histogramdd(): The size of bins must be equal to the innermost dimension of the input: {} and {}",
-            bins.len(),
-            data.dims
-        )));
+        return Err(LowerError::runtime(
+            "histogramdd: The size of bins must be equal to the innermost dimension of the input.",
+        ));
     }
     let range = range(cx, range_at, data.dims)?;
     // Where the data decides the range, the CPU has no kernel for 16 bits.

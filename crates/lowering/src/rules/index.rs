@@ -16,9 +16,11 @@ pub(crate) const ROWS: &[Row] = &[
     Row::new("aten::index_put", |cx| Ok(index_put(cx)?.into())).infer_by_rule(),
     Row::new("aten::_unsafe_index_put", |cx| Ok(index_put(cx)?.into())).infer_by_rule(),
     Row::new("aten::_index_put_impl_", |cx| Ok(Outcome::writes(vec![(0, 0, index_put(cx)?)]))),
-    Row::new("aten::take", take).exact(),
+    Row::new("aten::take", take).exact_as(
+        "take(): self and out expected to have the same dtype, but got self.dtype = {want} and out.dtype = {got}",
+    ),
     Row::new("aten::put", put),
-    Row::new("aten::masked_scatter", masked_scatter),
+    Row::new("aten::masked_scatter", masked_scatter).check(boolean_mask),
 ];
 
 /// Which dims an index list selects, and how the rest is laid out around them.
@@ -254,15 +256,19 @@ fn put(cx: &mut Ctx) -> Lowered {
     Ok(v.into())
 }
 
+fn boolean_mask(cx: &Ctx) -> Result<(), LowerError> {
+    match cx.tensor(1)?.ty.dtype {
+        DType::Bool => Ok(()),
+        other => Err(LowerError::Runtime(format!(
+            "masked_scatter_ only supports boolean masks, but got mask with dtype {}",
+            other.torch_name()
+        ))),
+    }
+}
+
 /// The i-th selected element gets the i-th element of the source.
 fn masked_scatter(cx: &mut Ctx) -> Lowered {
     let [x, mask, source] = [cx.tensor(0)?, cx.tensor(1)?, cx.tensor(2)?];
-    if mask.ty.dtype != DType::Bool {
-        return Err(LowerError::Runtime(format!(
-            "masked_scatter_ only supports boolean masks, but got mask with dtype {}",
-            mask.ty.dtype.torch_name()
-        )));
-    }
     let out = cx.out(0)?;
     let n = source.ty.numel();
     let v = cx.math(|m| {

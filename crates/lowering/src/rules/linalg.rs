@@ -18,7 +18,7 @@ pub(crate) const ROWS: &[Row] = &[
     Row::new("aten::linalg_qr", qr),
     Row::new("aten::geqrf", geqrf).infer_by_rule(),
     Row::new("aten::linalg_householder_product", householder_product),
-    Row::new("aten::ormqr", ormqr),
+    Row::new("aten::ormqr", ormqr).check(reflectors),
     Row::new("aten::linalg_ldl_factor_ex", ldl_factor_ex),
     Row::new("aten::linalg_ldl_solve", ldl_solve),
 ];
@@ -235,6 +235,19 @@ fn geqrf(cx: &mut Ctx) -> Lowered {
 fn householder_product(cx: &mut Ctx) -> Lowered {
     let (x, tau) = (cx.tensor(0)?, cx.tensor(1)?);
     Ok(call_like(cx, "householder_product", &[], &[x.value, tau.value], x.value)?.into())
+}
+
+/// As many as the operands have room for.
+fn reflectors(cx: &Ctx) -> Result<(), LowerError> {
+    let [x, tau, c] = [cx.tensor(0)?.ty.dims, cx.tensor(1)?.ty.dims, cx.tensor(2)?.ty.dims];
+    let side = if cx.bool(3) { 2 } else { 1 };
+    let (Some(&k), true, true) = (tau.last(), x.len() >= 2, c.len() >= 2) else { return Ok(()) };
+    if k != c[c.len() - side].min(x[x.len() - 1]) {
+        return Err(LowerError::Runtime(format!(
+            "torch.ormqr: tau.shape[-1] must be equal to min(other.shape[-{side}], input.shape[-1])"
+        )));
+    }
+    Ok(())
 }
 
 fn ormqr(cx: &mut Ctx) -> Lowered {

@@ -1,6 +1,6 @@
 //! Margin losses over classes.
 
-use tnrs_hlo::{Composite, ReduceKind, ScatterKind, Value};
+use tnrs_hlo::{Composite, ReduceKind, ScatterKind, TensorType, Value};
 use tnrs_types::{DType, Raises};
 
 use super::nll::{reduction, Reduction};
@@ -10,7 +10,9 @@ use crate::{Ctx, LowerError, Outcome, Row, Tensor};
 
 /// Rows of this family.
 pub(crate) const ROWS: &[Row] = &[
-    Row::new("aten::multi_margin_loss", multi_margin).stat(&["p", "margin"]),
+    Row::new("aten::multi_margin_loss", multi_margin)
+        .stat(&["p", "margin"])
+        .check(|cx| multi_margin_sizes(cx, [0, 1, 4])),
     Row::new("aten::multi_margin_loss_backward", multi_margin_backward)
         .stat(&["p", "margin"])
         .infer_by_rule(),
@@ -49,8 +51,8 @@ fn hinge<'m>(
     Hinge { excess, is_target, weight }
 }
 
-fn sizes(x: &Tensor) -> (i64, i64) {
-    match x.ty.dims[..] {
+fn sizes(x: &TensorType) -> (i64, i64) {
+    match x.dims[..] {
         [n, c] => (n, c),
         [c] => (1, c),
         _ => (1, 1),
@@ -62,10 +64,32 @@ fn options(cx: &Ctx, i: usize) -> Result<(bool, f64), LowerError> {
     Ok((cx.known(i)?.to_f64() == 2.0, cx.known(i + 1)?.to_f64()))
 }
 
+/// Of the data, the target and the weight, at these positions.
+fn multi_margin_sizes(cx: &Ctx, at: [usize; 3]) -> Result<(), LowerError> {
+    let (x, target, weight) = (cx.tensor(at[0])?.ty, cx.tensor(at[1])?.ty, cx.opt_tensor(at[2]));
+    let ((rows, classes), given) = (sizes(&x), x.dims.as_slice());
+    let wrong = if given.len() > 2 || (!given.is_empty() && classes == 0) {
+        format!("Expected non-empty vector or matrix with optional 0-dim batch size, but got: {given:?}")
+    } else if target.rank() > 1 || target.numel() != rows {
+        format!(
+            "multi_margin_loss: target tensor should be 1-D with size equal to the number of input samples (batch \
+             size). Expected target size [{rows}], but got {:?}. Input has shape {given:?}.",
+            target.dims.as_slice()
+        )
+    } else if let Some(w) = weight.filter(|w| w.ty.rank() > 1 || w.ty.numel() != classes) {
+        format!("inconsistent weight size, expected {classes} but got {:?}", w.ty.dims.as_slice())
+    } else if target.dtype != DType::I64 {
+        format!("expected scalar type Long but found {}", target.dtype.torch_name())
+    } else {
+        return Ok(());
+    };
+    Err(LowerError::Runtime(wrong))
+}
+
 fn multi_margin(cx: &mut Ctx) -> Lowered {
     let (x, target, weight) = (cx.tensor(0)?, cx.tensor(1)?, cx.opt_tensor(4));
     let ((squared, margin), how) = (options(cx, 2)?, reduction(cx, 5)?);
-    let ((rows, classes), site, out) = (sizes(&x), cx.op, cx.out(0)?);
+    let ((rows, classes), site, out) = (sizes(&x.ty), cx.op, cx.out(0)?);
     let weight = weight.map(|w| w.value);
     let v = cx.math(|m| {
         let h = hinge(m, [x.value, target.value], weight, (rows, classes), margin, site);
@@ -87,7 +111,7 @@ fn multi_margin(cx: &mut Ctx) -> Lowered {
 fn multi_margin_backward(cx: &mut Ctx) -> Lowered {
     let [dy, x, target] = [cx.tensor(0)?, cx.tensor(1)?, cx.tensor(2)?];
     let (weight, (squared, margin), how) = (cx.opt_tensor(5), options(cx, 3)?, reduction(cx, 6)?);
-    let ((rows, classes), site) = (sizes(&x), cx.op);
+    let ((rows, classes), site) = (sizes(&x.ty), cx.op);
     let weight = weight.map(|w| w.value);
     let v = cx.math(|m| {
         let h = hinge(m, [x.value, target.value], weight, (rows, classes), margin, site);
@@ -140,7 +164,7 @@ fn multilabel_sizes(cx: &Ctx, x: &Tensor, target: &Tensor) -> Result<(i64, i64),
     if !(x.ty.rank() < 2 && x.ty.numel() > 0 || x.ty.rank() == 2 && dims[1] != 0) {
         return Err(LowerError::runtime(format!("{name}, but got: {dims:?}")));
     }
-    let (rows, classes) = sizes(x);
+    let (rows, classes) = sizes(&x.ty);
     let fits = match x.ty.rank() {
         2 => target.ty.dims[..] == [rows, classes],
         _ => target.ty.rank() <= 1 && target.ty.numel() == classes,

@@ -9,8 +9,12 @@ use crate::{Ctx, LowerError, Outcome, Ret, Row};
 
 /// Rows of this family. Their sizes are nothing that a meta kernel could know.
 pub(crate) const ROWS: &[Row] = &[
-    Row::new("aten::nonzero", nonzero).infer_by_rule().exact(),
-    Row::new("aten::masked_select", masked_select).infer_by_rule().exact(),
+    Row::new("aten::nonzero", nonzero)
+        .infer_by_rule()
+        .exact_as("nonzero: Expected out tensor to have scalar type {want} but got scalar type{got}"),
+    Row::new("aten::masked_select", masked_select)
+        .infer_by_rule()
+        .exact_as("masked_select(): self and result must have the same scalar type"),
     Row::new("aten::nonzero_static", nonzero_static),
 ];
 

@@ -7,24 +7,28 @@ use tnrs_types::{Class, DType, Scalar};
 use crate::helpers::{apply, map, Domain, Lowered};
 use crate::{Ctx, Expr, LowerError, Outcome, Row};
 
+/// The message of kernels that promote no types.
+const FOUND: &str = "Found dtype {got} but expected {want}";
+
 /// Rows of this family.
 pub const ROWS: &[Row] = &[
     Row::new("aten::abs", |cx| map(cx, [0], Domain::Promoted, |[x]| abs(x))),
-    Row::new("aten::neg", neg).exact(),
+    Row::new("aten::neg", neg).exact_as(FOUND),
     Row::new("aten::sign", |cx| map(cx, [0], Domain::Promoted, |[x]| sign(x))),
     Row::new("aten::sgn", sgn),
     Row::new("aten::signbit", |cx| map(cx, [0], Domain::Promoted, |[x]| signbit(x))),
     Row::new("aten::floor", |cx| rounding(cx, |x| x.floor())),
     Row::new("aten::ceil", |cx| rounding(cx, |x| x.ceil())),
     Row::new("aten::trunc", |cx| rounding(cx, |x| x.trunc())),
-    Row::new("aten::round", |cx| rounding(cx, |x| x.round())).exact(),
-    Row::new("aten::round.decimals", round_decimals).exact(),
+    Row::new("aten::round", |cx| rounding(cx, |x| x.round())).exact_as(FOUND),
+    Row::new("aten::round.decimals", round_decimals).exact_as(FOUND),
     Row::new("aten::frac", |cx| map(cx, [0], Domain::Promoted, |[x]| x - x.trunc())),
     Row::new("aten::isnan", |cx| map(cx, [0], Domain::Promoted, |[x]| x.ne(x))),
     Row::new("aten::isinf", |cx| map(cx, [0], Domain::Promoted, |[x]| is_inf(x))),
     Row::new("aten::isposinf", |cx| infinity(cx, f64::INFINITY)),
     Row::new("aten::isneginf", |cx| infinity(cx, f64::NEG_INFINITY)),
-    Row::new("aten::nan_to_num", nan_to_num).exact(),
+    Row::new("aten::nan_to_num", nan_to_num)
+        .exact_as("nan_to_num: dtype of out: {got} should be same as input: {want}"),
     Row::new("aten::angle", |cx| map(cx, [0], Domain::Float, |[x]| angle(x))).castable(),
     Row::new("aten::_conj_physical", |cx| map(cx, [0], Domain::Promoted, |[x]| conj(x))),
     Row::new("aten::conj_physical.out", |cx| map(cx, [0], Domain::Promoted, |[x]| conj(x))),
@@ -36,7 +40,9 @@ pub const ROWS: &[Row] = &[
         Ok(Outcome::writes(vec![(0, 0, v)]))
     }),
     // PyTorch's meta kernel asserts where the operator raises.
-    Row::new("aten::complex", complex).exact().infer_by_rule(),
+    Row::new("aten::complex", complex)
+        .exact_as("Expected object of scalar type {want} but got scalar type {got} for argument 'out'")
+        .infer_by_rule(),
     Row::new("aten::polar", |cx| {
         map(cx, [0, 1], Domain::Promoted, |[r, t]| (r * t.cos()).complex(r * t.sin()))
     }),
@@ -45,7 +51,8 @@ pub const ROWS: &[Row] = &[
 fn neg(cx: &mut Ctx) -> Lowered {
     if cx.tensor(0)?.ty.dtype == DType::Bool {
         return Err(LowerError::unsupported(
-            "negation, the `-` operator, on a bool tensor is not supported; invert a mask with `~` or `logical_not()`",
+            "Negation, the `-` operator, on a bool tensor is not supported. If you are trying to invert a mask, use the \
+             `~` or `logical_not()` operator instead.",
         ));
     }
     map(cx, [0], Domain::Promoted, |[x]| -x)
@@ -58,15 +65,15 @@ fn complex(cx: &mut Ctx) -> Lowered {
     if !real(re) || !real(im) {
         return Err(LowerError::runtime(format!(
             "Expected both inputs to be Half, Float or Double tensors but got {} and {}",
-            re.hlo_name(),
-            im.hlo_name()
+            re.torch_name(),
+            im.torch_name()
         )));
     }
     if re != im {
         return Err(LowerError::runtime(format!(
             "Expected object of scalar type {} but got scalar type {} for second argument",
-            re.hlo_name(),
-            im.hlo_name()
+            re.torch_name(),
+            im.torch_name()
         )));
     }
     Ok(apply(cx, [0, 1], Domain::Exact, |[re, im]| re.complex(im))?.into())

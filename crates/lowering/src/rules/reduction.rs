@@ -1,11 +1,15 @@
 //! Sums, means, products, extremes and truth over dims.
 
-use tnrs_hlo::{ReduceKind, Value};
+use tnrs_hlo::{ReduceKind, TensorType, Value};
 use tnrs_types::{DType, Dims};
 
-use crate::helpers::Lowered;
+use crate::helpers::{dim, Lowered};
 use crate::rules::arithmetic::times_one;
 use crate::{Ctx, Expr, LowerError, Row};
+
+/// `amax` and `amin`, of an `out=` argument.
+const EXTREMES: &str = "Expected the dtype for input and out to match, but got {want} for input's dtype and {got} for \
+                        out's dtype.";
 
 /// Rows of this family.
 pub const ROWS: &[Row] = &[
@@ -16,8 +20,8 @@ pub const ROWS: &[Row] = &[
     Row::new("aten::mean.dim", |cx| over_out(cx, Some(1), mean)),
     Row::new("aten::prod", |cx| over_out(cx, None, product)),
     Row::new("aten::prod.dim_int", |cx| over_out(cx, Some(1), product)),
-    Row::new("aten::amax", |cx| over_self(cx, Some(1), greatest)),
-    Row::new("aten::amin", |cx| over_self(cx, Some(1), least)),
+    Row::new("aten::amax", |cx| over_self(cx, Some(1), greatest)).exact_as(EXTREMES),
+    Row::new("aten::amin", |cx| over_self(cx, Some(1), least)).exact_as(EXTREMES),
     Row::new("aten::max", |cx| of_something(cx, "max").and_then(|()| over_self(cx, None, greatest))),
     Row::new("aten::min", |cx| of_something(cx, "min").and_then(|()| over_self(cx, None, least))),
     Row::new("aten::all", |cx| truth(cx, None, ReduceKind::And)),
@@ -28,9 +32,9 @@ pub const ROWS: &[Row] = &[
     Row::new("aten::any.dims", |cx| truth(cx, Some(1), ReduceKind::Or)),
     Row::new("aten::count_nonzero", count_nonzero),
     Row::new("aten::count_nonzero.dim_IntList", count_nonzero),
-    Row::new("aten::aminmax", aminmax),
-    Row::new("aten::_aminmax", aminmax),
-    Row::new("aten::_aminmax.dim", aminmax),
+    Row::new("aten::aminmax", aminmax).exact(),
+    Row::new("aten::_aminmax", aminmax_of).infer_by_rule(),
+    Row::new("aten::_aminmax.dim", aminmax_of).infer_by_rule(),
     Row::new("aten::logsumexp", logsumexp),
 ];
 
@@ -151,6 +155,26 @@ fn aminmax(cx: &mut Ctx) -> Lowered {
         (least(x, &dims).value(), greatest(x, &dims).value())
     })?;
     cx.finish_reshaped(&[lo, hi])
+}
+
+/// The older overloads, which have no meta kernel.
+fn aminmax_of(cx: &mut Ctx) -> Lowered {
+    let x = cx.tensor(0)?;
+    let kept = match cx.opt_int(1) {
+        None => Dims::new(),
+        Some(d) => {
+            let d = dim(d, x.ty.rank())? as usize;
+            let mut kept = x.ty.dims.clone();
+            if cx.bool(2) && d < kept.len() {
+                kept[d] = 1;
+            } else if d < kept.len() {
+                kept.remove(d);
+            }
+            kept
+        }
+    };
+    cx.outs = vec![TensorType::new(x.ty.dtype, &kept); 2];
+    aminmax(cx)
 }
 
 /// ln Σ eˣ, relative to the largest real part; an infinite one is not subtracted from itself.

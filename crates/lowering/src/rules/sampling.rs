@@ -27,7 +27,9 @@ pub const ROWS: &[Row] = &[
         let v = apply_as(cx, [0, 1, 2], dtype, dtype.opmath(), |[g, mask, scale]| g * mask * scale)?;
         cx.finish(v)
     }),
-    Row::new("aten::multinomial", multinomial).exact(),
+    Row::new("aten::multinomial", multinomial)
+        .exact_as("multinomial expects {want} tensor out, got: {got}")
+        .infer_by_rule(),
     Row::new("aten::rrelu_with_noise", rrelu_with_noise),
     Row::new("aten::rrelu_with_noise_", |cx| {
         let (y, noise) = randomly_leaky(cx)?;
@@ -238,7 +240,8 @@ fn multinomial(cx: &mut Ctx) -> Lowered {
             m.sort(&[keys, index], 1, true)[1].slice(1, 0, samples).value()
         })?
     };
-    cx.finish_reshaped(&[v])
+    let sizes = [rows, samples];
+    Ok(cx.b.reshape(v, &sizes[2 - x.ty.rank()..])?.into())
 }
 
 fn with_replacement(

@@ -12,7 +12,7 @@ pub(crate) const ROWS: &[Row] = &[
     Row::new("aten::sort", |cx| sort(cx, 1)).exact(),
     Row::new("aten::sort.stable", |cx| sort(cx, 2)).exact(),
     Row::new("aten::topk", topk),
-    Row::new("aten::kthvalue", kthvalue).exact(),
+    Row::new("aten::kthvalue", kthvalue).exact_as("output values must be of same type as input"),
     // PyTorch has no meta kernel for it.
     Row::new("aten::mode", mode).infer_by_rule(),
     Row::new("aten::median", |cx| median_all(cx, false)),
