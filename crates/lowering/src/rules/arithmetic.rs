@@ -1,5 +1,6 @@
 //! Sums, products, quotients and remainders.
 
+use tnrs_hlo::TensorType;
 use tnrs_types::{DType, Scalar};
 
 use crate::helpers::{map, Domain, Lowered};
@@ -14,8 +15,8 @@ pub const ROWS: &[Row] = &[
     Row::new("aten::sub.Scalar", |cx| scaled(cx, |x, y| x - y)).unit(&["alpha"]),
     Row::new("aten::rsub.Tensor", rsub).unit(&["alpha"]),
     Row::new("aten::rsub.Scalar", rsub).unit(&["alpha"]),
-    Row::new("aten::_add_relu.Tensor", |cx| scaled(cx, add_relu)).unit(&["alpha"]),
-    Row::new("aten::_add_relu.Scalar", |cx| scaled(cx, add_relu)).unit(&["alpha"]),
+    Row::new("aten::_add_relu.Tensor", add_relu).unit(&["alpha"]).infer_by_rule(),
+    Row::new("aten::_add_relu.Scalar", add_relu).unit(&["alpha"]).infer_by_rule(),
     Row::new("aten::mul.Tensor", |cx| map(cx, [0, 1], Domain::Promoted, |[x, y]| x * y)),
     Row::new("aten::mul.Scalar", |cx| map(cx, [0, 1], Domain::Promoted, |[x, y]| x * y)),
     Row::new("aten::div.Tensor", |cx| map(cx, [0, 1], Domain::Float, |[x, y]| x / y)),
@@ -61,10 +62,16 @@ fn scaled(cx: &mut Ctx, f: impl for<'m> Fn(Expr<'m>, Expr<'m>) -> Expr<'m>) -> L
     cx.finish(v)
 }
 
-/// The sum where positive; zero for NaN too.
-fn add_relu<'m>(x: Expr<'m>, y: Expr<'m>) -> Expr<'m> {
-    let sum = x + y;
-    sum.gt(0.0).select(sum, 0.0)
+/// The sum where positive, at most the greatest finite number; zero for NaN too.
+fn add_relu(cx: &mut Ctx) -> Lowered {
+    let dtype = cx.promoted(&[0, 1])?;
+    cx.outs = vec![TensorType::new(dtype, &cx.broadcast_sizes(&[0, 1])?)];
+    let most = if dtype == DType::F64 { f64::MAX } else { f32::MAX.into() };
+    scaled(cx, |x, y| {
+        let sum = x + y;
+        let sum = if dtype.is_float() { sum.min(most) } else { sum };
+        sum.gt(0.0).select(sum, 0.0)
+    })
 }
 
 /// `other − alpha·self`.
