@@ -10,7 +10,7 @@ export VIRTUAL_ENV := $(abspath $(VENV))
 # Crates that are tested by cargo; the bridge is a Python module and is tested from Python.
 CRATES := --workspace --exclude tnrs-bridge
 
-.PHONY: demo test build lint rust-test loom python-test xla-test upstream-test models models-quick coverage coverage-slice \
+.PHONY: demo test build lint rust-test loom python-test xla-test xla upstream-test models models-quick coverage coverage-slice \
 	conformance conformance-slice fuzz bench bench-ops clean
 
 demo: build
@@ -54,9 +54,14 @@ rust-test:
 loom:
 	RUSTFLAGS="--cfg loom" CARGO_TARGET_DIR=target/loom cargo test -p tnrs-runtime --release --quiet --test 'loom_*'
 
-# Every hlo op and composite: interpreter against XLA.
-xla-test: $(VENV)/.installed-test
+# Every hlo op and composite: interpreter against XLA; then what a fixed part of PyTorch's operators compiles.
+xla-test: $(VENV)/.installed-test build
 	$(PY) -m pytest -q tests/hlo
+	$(PY) -m tests.xla --slice --jobs 2
+
+# What all of PyTorch's operators compile, in every dtype, on XLA; writes docs/xla.md and docs/xla.json.
+xla: $(VENV)/.installed-test build
+	nice $(PY) -m tests.xla
 
 python-test: $(VENV)/.installed-test build
 	TORCH_NEURONX_FALLBACK=error $(PY) -m pytest -q tests/python

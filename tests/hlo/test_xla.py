@@ -8,27 +8,17 @@ Needs jax and jaxlib (0.10.2). `HLO_CASES` names a file with the program's outpu
 import json
 import os
 import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-jax = pytest.importorskip("jax", reason="XLA comes with jax and jaxlib, test requirements")
-import ml_dtypes  # noqa: E402
-from jaxlib import xla_client  # noqa: E402
-
-jax.config.update("jax_platforms", "cpu")
-jax.config.update("jax_enable_x64", True)
-
+pytest.importorskip("jax", reason="XLA comes with jax and jaxlib, test requirements")
 ROOT = Path(__file__).parents[2]
+sys.path.insert(0, str(ROOT))
 
-NUMPY = {
-    "i1": np.bool_, "ui8": np.uint8, "i8": np.int8, "ui16": np.uint16, "i16": np.int16, "ui32": np.uint32,
-    "i32": np.int32, "ui64": np.uint64, "i64": np.int64, "f16": np.float16, "bf16": ml_dtypes.bfloat16,
-    "f32": np.float32, "f64": np.float64, "complex<f32>": np.complex64, "complex<f64>": np.complex128,
-    "f8E4M3FN": ml_dtypes.float8_e4m3fn, "f8E5M2": ml_dtypes.float8_e5m2,
-    "f8E4M3FNUZ": ml_dtypes.float8_e4m3fnuz, "f8E5M2FNUZ": ml_dtypes.float8_e5m2fnuz,
-}
+from tests.xla import engine  # noqa: E402
 
 # Error relative to the greatest element of the result: some units in the last place for XLA's own polynomials, and one
 # more rounding for reduced floats, whose intermediate values XLA may keep in f32.
@@ -49,16 +39,7 @@ def cases():
 
 
 def array(tensor):
-    data = np.frombuffer(bytes.fromhex(tensor["data"]), dtype=np.uint8)
-    return data.view(NUMPY[tensor["dtype"]]).reshape(tensor["dims"])
-
-
-def run(module, args):
-    device = jax.devices("cpu")[0]
-    devices = xla_client.DeviceList((device,))
-    executable = device.client.compile_and_load(module, devices, xla_client.CompileOptions())
-    results = executable.execute_sharded([jax.device_put(a, device) for a in args])
-    return [np.asarray(x[0]) for x in results.disassemble_into_single_device_arrays()]
+    return engine.array(bytes.fromhex(tensor["data"]), tensor["dtype"], tensor["dims"])
 
 
 def disagreement(found, wanted, dtype):
@@ -94,7 +75,7 @@ def pytest_generate_tests(metafunc):
 
 def test_xla_agrees(item):
     for call in item["runs"]:
-        found = run(item["module"], [array(a) for a in call["args"]])
+        found = engine.run(item["module"], [array(a) for a in call["args"]])
         for i, (f, w) in enumerate(zip(found, call["results"], strict=True)):
             why = disagreement(f, array(w), w["dtype"])
             assert why is None, f"result {i}: {why}\nXLA {f}\ninterpreter {array(w)}\n{item['module']}"

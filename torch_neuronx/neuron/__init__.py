@@ -53,6 +53,7 @@ from torch_neuronx.neuron._random import (
     set_rng_state_all,
 )
 from torch_neuronx.neuron._stats import (
+    dump_programs,
     executed_ops,
     fallback_ops,
     flags,
@@ -86,6 +87,7 @@ __all__ = [
     "device",
     "device_count",
     "device_of",
+    "dump_programs",
     "empty_cache",
     "executed_ops",
     "fallback_ops",

@@ -151,6 +151,13 @@ fn row_names() -> Vec<&'static str> {
     (0..tnrs_dispatch::row_count()).map(tnrs_dispatch::row_name).collect()
 }
 
+/// From now on writes what is compiled to a folder, with `data` also operands and results; with `None` does again what the
+/// environment says.
+#[pyfunction]
+fn set_dump(folder: Option<std::path::PathBuf>, data: bool) {
+    tnrs_dispatch::set_dump(folder, data);
+}
+
 /// The environment variables that are read: name, value in effect, what it does.
 #[pyfunction]
 fn flags() -> Vec<(&'static str, String, &'static str)> {
@@ -178,7 +185,7 @@ mod _C {
     use super::{
         current_device, device_count, device_properties, exchange_device, executed_ops, fallback_ops, flags,
         host_memory_stats, init, is_in_bad_fork, memory_snapshot, reset_executed_ops, reset_fallback_ops,
-        row_names, set_memory_fraction,
+        row_names, set_dump, set_memory_fraction,
     };
     #[pymodule_export]
     #[allow(non_upper_case_globals, reason = "the names are Python's")]

@@ -9,6 +9,7 @@ use tnrs_softcore::{CompileSpec, ParamSpec, ResultSpec};
 use tnrs_types::{contiguous_strides, is_contiguous, DType, Dims};
 
 use crate::compile::describe;
+use crate::dump::{self, Program};
 use crate::entry::{Bind, BoundedSpec, Entry, OutSpec, RetSpec};
 use crate::host::OutMeta;
 use crate::key::overlap_bit;
@@ -69,7 +70,7 @@ impl<'a> Assembler<'a> {
         }
         let Assembler { op, args, cx, values, specs, result_binds, outs, rets, bounded, resizes, .. } = self;
         let params: Vec<ParamSpec> = cx.sources.iter().map(|s| param_spec(*s, args)).collect();
-        let binds = cx
+        let binds: SmallVec<_> = cx
             .sources
             .iter()
             .enumerate()
@@ -77,9 +78,20 @@ impl<'a> Assembler<'a> {
             .chain(result_binds)
             .collect();
         let func = cx.b.finish(&values);
-        let exe = tnrs_softcore::compile(&func, &CompileSpec { params, results: specs }).map_err(|e| {
+        let spec = CompileSpec { params, results: specs };
+        let exe = tnrs_softcore::compile(&func, &spec).map_err(|e| {
             CallError::Unsupported(format!("{}: {e}; operands: {}", op.schema.name, describe(args)))
         })?;
+        let program = Program {
+            op,
+            args,
+            func: &func,
+            sources: &cx.sources,
+            spec: &spec,
+            binds: &binds,
+            bounded: &bounded,
+        };
+        let exe = dump::written(&program, exe)?;
         Ok(Entry {
             workspace: exe.workspace_bytes(),
             exe,

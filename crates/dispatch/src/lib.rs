@@ -14,6 +14,7 @@ mod cache;
 mod call;
 mod compile;
 mod copy;
+mod dump;
 mod encode;
 mod entry;
 mod error;
@@ -26,6 +27,7 @@ pub mod raw;
 pub use cache::{cache_len, clear_cache};
 pub use call::{call, Rets};
 pub use copy::copy;
+pub use dump::set_dump;
 pub use error::CallError;
 pub use host::{Host, OutMeta};
 pub use ledger::{

@@ -214,16 +214,18 @@ impl<'m> Expr<'m> {
         index.lt(index.int(0)).select(index + index.int(size), index)
     }
     /// The position of every element of `self` along all dims but `dim`, as an offset into a dense tensor of sizes
-    /// `dims`, plus `self` as the position along `dim`.
+    /// `dims`, plus `self` as the position along `dim`; 32 bits while they suffice.
     pub(crate) fn flat_index(self, dims: &[i64], dim: usize) -> Expr<'m> {
         let strides = tnrs_types::contiguous_strides(dims);
         let sizes = self.dims();
-        let mut flat = self;
+        let fits = tnrs_types::numel(dims) <= i64::from(i32::MAX);
+        let dtype = if fits { DType::I32 } else { DType::I64 };
+        let mut flat = self.cast(dtype);
         if strides[dim] != 1 {
             flat = flat * flat.int(strides[dim]);
         }
         for d in (0..sizes.len()).filter(|&d| d != dim && sizes[d] > 1) {
-            let i = self.math().iota(DType::I64, &sizes, d as i64);
+            let i = self.math().iota(dtype, &sizes, d as i64);
             flat = flat + if strides[d] == 1 { i } else { i * i.int(strides[d]) };
         }
         flat

@@ -24,6 +24,8 @@ flags! {
     LAUNCH_BLOCKING = "NEURON_LAUNCH_BLOCKING", "0", "1: every launch waits for completion, so that errors raise at the call.";
     STACK_TRACE = "TORCH_NEURONX_ENABLE_STACK_TRACE", "0", "1: an error found by the device later carries the Python stack of its call.";
     FALLBACK = "TORCH_NEURONX_FALLBACK", "warn", "What an operator without a native rule does: warn (once per operator), silent, or error.";
+    DUMP = "TORCH_NEURONX_DUMP", "", "A folder to which every compiled program is written: one subfolder each, with the operator, its hlo and its StableHLO.";
+    DUMP_DATA = "TORCH_NEURONX_DUMP_DATA", "0", "1: TORCH_NEURONX_DUMP also writes the operands and results of each program's first run.";
     SOFTCORE_HBM = "TORCH_NEURONX_SOFTCORE_HBM", "", "Memory of one software core, with a K, M, G or T suffix; default: three quarters of the machine's memory, divided by the number of cores.";
     SOFTCORE_THREADS = "TORCH_NEURONX_SOFTCORE_THREADS", "", "Threads that execute softcore programs; default: the process's CPU affinity.";
     SOFTCORE_ISA = "TORCH_NEURONX_SOFTCORE_ISA", "", "Force an instruction set: avx512, avx2 or portable. For tests.";

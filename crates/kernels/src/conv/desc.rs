@@ -50,6 +50,14 @@ pub struct ConvDesc {
     pub activation: Activation,
 }
 
+impl ConvDesc {
+    /// Whether the sum is one that PyTorch scatters, a transposed convolution or the gradient of an input: its window is
+    /// reversed, and what is not an element of the input is no term of the sum, not even as zero times infinity.
+    pub(super) fn scatters(&self) -> bool {
+        self.window_reversal.contains(&true)
+    }
+}
+
 /// Memory of one run.
 #[derive(Clone, Copy, Debug)]
 pub struct ConvPtrs {

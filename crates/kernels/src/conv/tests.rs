@@ -131,7 +131,11 @@ fn check(pool: &Pool, core: Option<&Core>, d: &ConvDesc) {
                 {
                     direct = yb.clone();
                     let to = ConvPtrs { output: direct.as_mut_ptr(), ..ptrs };
-                    if !super::correlate::run(pool, core, d, &to) && !super::direct::run(pool, core, d, &to) {
+                    if !super::correlate::run(pool, core, d, &to)
+                        && !super::direct::run(pool, core, d, &to)
+                        && !super::rows::run(pool, core.isa, d, &to)
+                        && !super::rows::gradient(pool, core.isa, d, &to)
+                    {
                         direct.clear();
                     }
                 }
@@ -234,6 +238,36 @@ fn depthwise_and_large_k() {
     let d =
         describe(DType::BF16, DType::F32, (4, 9, 13), (1, 1), &[side, side], (false, true, false)).unwrap();
     check(&pool, Some(&Core::new(crate::isa::current(), DType::BF16, true)), &d);
+}
+
+#[test]
+fn rows_of_groups_and_volumes() {
+    let pool = Pool::new(2);
+    let core = Core::new(crate::isa::current(), DType::F32, true);
+    let last = (false, false, false);
+    let f32s =
+        |sizes, groups, dims: &[_]| describe(DType::F32, DType::F32, sizes, groups, dims, last).unwrap();
+    for (n, k, stride, pad, dilation, reversed) in
+        [(40, 3, 1, 1, 1, false), (130, 7, 1, 3, 1, true), (33, 3, 2, 1, 1, false), (36, 3, 1, 2, 2, true)]
+    {
+        let x = (n, k, stride, pad, pad, 1, dilation, reversed);
+        let y = (9, 3, stride, 1, 1, 1, 1, reversed);
+        for (sizes, groups) in [((2, 6, 6), (6, 1)), ((2, 6, 12), (3, 1)), ((1, 2, 5), (1, 1))] {
+            let mut d = f32s(sizes, groups, &[y, y, x]);
+            d.bias = true;
+            check(&pool, Some(&core), &d);
+            check(&pool, Some(&core), &f32s(sizes, groups, &[x]));
+        }
+    }
+    // Gradients of kernels: the window is an image.
+    for (n, k, low, step) in [(40, 40, 1, 1), (33, 31, 0, 1), (70, 66, 2, 3)] {
+        let x = (n, k, step, low, low, 1, 1, false);
+        let y = (9, 9, 1, 1, 1, 1, 1, false);
+        for (sizes, groups) in [((6, 2, 6), (1, 6)), ((4, 2, 3), (1, 1))] {
+            check(&pool, Some(&core), &f32s(sizes, groups, &[y, y, x]));
+            check(&pool, Some(&core), &f32s(sizes, groups, &[y, x]));
+        }
+    }
 }
 
 #[test]

@@ -13,6 +13,8 @@ use plan::{Inner, Plan};
 const SERIAL: usize = 256 << 10;
 /// Bytes of one piece of a row, and of one chunk of a parallel copy.
 const PIECE: usize = 128 << 10;
+/// Bytes of a row that is copied in place rather than by a call.
+const SHORT: usize = 128;
 /// Rows and columns of one piece of a transpose: both sides of it stay in the first-level cache.
 const SIDE: usize = 64;
 
@@ -60,7 +62,18 @@ unsafe fn copy_on(
     let items = plan.outer_len() * pieces;
     let per_chunk = (PIECE * pieces / bytes.max(1)).clamp(1, items);
     let chunk = |c: usize, _: usize| {
-        for item in c * per_chunk..((c + 1) * per_chunk).min(items) {
+        let range = c * per_chunk..((c + 1) * per_chunk).min(items);
+        if pieces == 1 {
+            let to = |d: isize| dst.ptr().wrapping_offset(d * elem as isize);
+            let from = |s: isize| src.ptr().cast_const().wrapping_offset(s * elem as isize);
+            if let Some(bytes) = plan.short_row(elem) {
+                // SAFETY: the row is part of the copy.
+                return plan.each(range, |d, s| unsafe { short(to(d), from(s), bytes) });
+            }
+            // SAFETY: the piece is part of the copy.
+            return plan.each(range, |d, s| unsafe { piece(isa, elem, plan.inner, 0, to(d), from(s)) });
+        }
+        for item in range {
             let (d, s) = plan.offsets(item / pieces);
             let to = dst.ptr().wrapping_offset(d * elem as isize);
             let from = src.ptr().cast_const().wrapping_offset(s * elem as isize);
@@ -73,6 +86,28 @@ unsafe fn copy_on(
         (0..chunks).for_each(|c| chunk(c, 0));
     } else {
         pool.run(chunks, &chunk);
+    }
+}
+
+/// Copies 16 to [`SHORT`] bytes, for which a call costs more than it gives.
+///
+/// # Safety
+/// Both must be valid for the bytes.
+#[inline(always)]
+unsafe fn short(dst: *mut u8, src: *const u8, bytes: usize) {
+    const PART: usize = 16;
+    // SAFETY: the contract is the caller's; the last part ends where the row does.
+    unsafe {
+        let part = |at: usize| {
+            let v = src.add(at).cast::<[u8; PART]>().read_unaligned();
+            dst.add(at).cast::<[u8; PART]>().write_unaligned(v);
+        };
+        let mut at = 0;
+        while at + PART < bytes {
+            part(at);
+            at += PART;
+        }
+        part(bytes - PART);
     }
 }
 
@@ -126,6 +161,13 @@ unsafe fn row<T: Copy>(n: usize, dst: *mut u8, ds: isize, src: *const u8, ss: is
     unsafe {
         match (ds, ss) {
             (1, 0) => std::slice::from_raw_parts_mut(dst, n).fill(*src),
+            (1, -1) => {
+                let from = std::slice::from_raw_parts(src.offset(1 - n as isize), n);
+                let to = std::slice::from_raw_parts_mut(dst, n);
+                for (t, f) in to.iter_mut().zip(from.iter().rev()) {
+                    *t = *f;
+                }
+            }
             (1, _) => {
                 for i in 0..n {
                     *dst.add(i) = *src.offset(i as isize * ss);

@@ -23,6 +23,8 @@ struct Dim {
 pub(super) struct Plan {
     outer: SmallVec<[Dim; 6]>,
     pub(super) inner: Inner,
+    /// Where the first inner part begins in destination and source.
+    base: (isize, isize),
 }
 
 impl Plan {
@@ -35,6 +37,13 @@ impl Plan {
             .filter(|&i| dims[i] != 1)
             .map(|i| Dim { n: dims[i] as usize, dst: dst[i] as isize, src: src[i] as isize })
             .collect();
+        // Backward along the source is as good as forward along it, where the destination takes any order.
+        let mut base = (0, 0);
+        for d in all.iter_mut().filter(|d| d.src == -1 && d.dst.unsigned_abs() != 1) {
+            let last = d.n as isize - 1;
+            base = (base.0 + last * d.dst, base.1 + last * d.src);
+            (d.dst, d.src) = (-d.dst, -d.src);
+        }
         // Largest destination stride first, so that writes go forward.
         all.sort_by_key(|d| std::cmp::Reverse((d.dst.unsigned_abs(), d.src.unsigned_abs())));
         let mut outer: SmallVec<[Dim; 6]> = SmallVec::new();
@@ -46,6 +55,12 @@ impl Plan {
                 _ => outer.push(d),
             }
         }
+        // A few scattered elements at a time are not worth a loop of their own.
+        if let [.., long, short] = outer.as_mut_slice() {
+            if short.n < 8 && short.n < long.n && short.src != 1 {
+                std::mem::swap(long, short);
+            }
+        }
         let last = outer.pop().unwrap_or(Dim { n: 1, dst: 1, src: 1 });
         let mut inner = Inner::Row { n: last.n, dst: last.dst, src: last.src };
         if last.dst == 1 && last.src != 1 && last.src != 0 && last.n >= 4 {
@@ -54,7 +69,7 @@ impl Plan {
                 inner = Inner::Transpose { rows: rows.n, cols: last.n, dst: rows.dst, src: last.src };
             }
         }
-        Some(Plan { outer, inner })
+        Some(Plan { outer, inner, base })
     }
 
     /// How many inner parts there are.
@@ -64,7 +79,7 @@ impl Plan {
 
     /// Where inner part `index` begins in destination and source.
     pub(super) fn offsets(&self, index: usize) -> (isize, isize) {
-        let (mut rest, mut dst, mut src) = (index, 0, 0);
+        let (mut rest, (mut dst, mut src)) = (index, self.base);
         for d in self.outer.iter().rev() {
             let i = (rest % d.n) as isize;
             rest /= d.n;
@@ -72,5 +87,27 @@ impl Plan {
             src += i * d.src;
         }
         (dst, src)
+    }
+
+    /// Calls `f` with where each of the inner parts `range` begins, in order.
+    pub(super) fn each(&self, range: std::ops::Range<usize>, mut f: impl FnMut(isize, isize)) {
+        let last = self.outer.last().copied().unwrap_or(Dim { n: 1, dst: 0, src: 0 });
+        let mut at = range.start;
+        while at < range.end {
+            let (dst, src) = self.offsets(at);
+            let n = (last.n - at % last.n).min(range.end - at);
+            for i in 0..n as isize {
+                f(dst + i * last.dst, src + i * last.src);
+            }
+            at += n;
+        }
+    }
+
+    /// Bytes of the inner part, when it is a short dense row.
+    pub(super) fn short_row(&self, elem: usize) -> Option<usize> {
+        match self.inner {
+            Inner::Row { n, dst: 1, src: 1 } if (16..=super::SHORT).contains(&(n * elem)) => Some(n * elem),
+            _ => None,
+        }
     }
 }

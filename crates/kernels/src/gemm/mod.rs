@@ -6,6 +6,7 @@
 mod avx512;
 mod batch;
 mod desc;
+mod dots;
 pub(crate) mod driver;
 pub(crate) mod epilogue;
 #[cfg(target_arch = "x86_64")]
@@ -122,7 +123,9 @@ unsafe fn single(
     let turned = Size { m: size.n, n: size.m, k: size.k };
     // SAFETY: the contract is the caller's; Cᵀ = Bᵀ·Aᵀ has the same elements.
     unsafe {
-        if skinny::suits(size, b) {
+        if dots::suits(size, a, b) {
+            dots::multiply(core, size, a, b, epilogue);
+        } else if skinny::suits(size, b) {
             skinny::multiply(pool, core, size, a, b, epilogue);
         } else if skinny::suits(turned, a) {
             skinny::multiply(pool, core, turned, b, a, &epilogue.transposed());

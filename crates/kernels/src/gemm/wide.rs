@@ -73,40 +73,48 @@ macro_rules! integer {
 }
 integer!(u8 i8 u16 i16 u32 i32 u64 i64);
 
-macro_rules! by_crate {
-    ($zero:expr, $one:expr) => {
-        unsafe fn product(
-            (m, n, k): (usize, usize, usize),
-            dst: (*mut Self, isize, isize),
-            a: (*const Self, isize, isize),
-            b: (*const Self, isize, isize),
-        ) {
-            // SAFETY: the contract is the caller's.
-            unsafe {
-                ::gemm::gemm(
-                    m,
-                    n,
-                    k,
-                    dst.0,
-                    dst.2,
-                    dst.1,
-                    false,
-                    a.0,
-                    a.2,
-                    a.1,
-                    b.0,
-                    b.2,
-                    b.1,
-                    $zero,
-                    $one,
-                    false,
-                    false,
-                    false,
-                    ::gemm::Parallelism::None,
-                )
+/// `dst = A·B` over a block, by the `gemm` crate.
+///
+/// # Safety
+/// Pointers must be valid for the block.
+unsafe fn by_crate<T: Number>(
+    (m, n, k): (usize, usize, usize),
+    dst: (*mut T, isize, isize),
+    a: (*const T, isize, isize),
+    b: (*const T, isize, isize),
+) {
+    let (zero, one, one_thread) = (T::ZERO, T::real(1.0), ::gemm::Parallelism::None);
+    // SAFETY: the contract is the caller's.
+    unsafe {
+        ::gemm::gemm(
+            m, n, k, dst.0, dst.2, dst.1, false, a.0, a.2, a.1, b.0, b.2, b.1, zero, one, false, false, false,
+            one_thread,
+        )
+    }
+}
+
+/// Sums anew what is NaN: the crate multiplies its sums by a complex one, which makes NaN of an infinite part.
+///
+/// # Safety
+/// As [`by_crate`].
+unsafe fn sum_nan_anew<T: Number>(
+    (m, n, k): (usize, usize, usize),
+    dst: (*mut T, isize, isize),
+    a: (*const T, isize, isize),
+    b: (*const T, isize, isize),
+    is_nan: impl Fn(T) -> bool,
+) {
+    for (i, j) in (0..m as isize).flat_map(|i| (0..n as isize).map(move |j| (i, j))) {
+        // SAFETY: the elements are inside their blocks.
+        unsafe {
+            let c = dst.0.offset(i * dst.1 + j * dst.2);
+            if is_nan(*c) {
+                *c = (0..k as isize).fold(T::ZERO, |sum, d| {
+                    sum.add((*a.0.offset(i * a.1 + d * a.2)).mul(*b.0.offset(d * b.1 + j * b.2)))
+                });
             }
         }
-    };
+    }
 }
 
 impl Number for f64 {
@@ -120,7 +128,28 @@ impl Number for f64 {
     fn real(x: f64) -> Self {
         x
     }
-    by_crate!(0.0, 1.0);
+    unsafe fn product(
+        size: (usize, usize, usize),
+        dst: (*mut Self, isize, isize),
+        a: (*const Self, isize, isize),
+        b: (*const Self, isize, isize),
+    ) {
+        // SAFETY: the contract is the caller's.
+        unsafe { by_crate(size, dst, a, b) }
+    }
+}
+
+impl Number for f32 {
+    const ZERO: Self = 0.0;
+    fn add(self, other: Self) -> Self {
+        self + other
+    }
+    fn mul(self, other: Self) -> Self {
+        self * other
+    }
+    fn real(x: f64) -> Self {
+        x as f32
+    }
 }
 
 macro_rules! complex {
@@ -136,7 +165,18 @@ macro_rules! complex {
             fn real(x: f64) -> Self {
                 Self { re: x as $f, im: 0.0 }
             }
-            by_crate!(Self::ZERO, Self::real(1.0));
+            unsafe fn product(
+                size: (usize, usize, usize),
+                dst: (*mut Self, isize, isize),
+                a: (*const Self, isize, isize),
+                b: (*const Self, isize, isize),
+            ) {
+                // SAFETY: the contract is the caller's.
+                unsafe {
+                    by_crate(size, dst, a, b);
+                    sum_nan_anew(size, dst, a, b, |z| z.re.is_nan() || z.im.is_nan());
+                }
+            }
         }
     };
 }
@@ -210,8 +250,10 @@ unsafe fn typed<T: Number>(pool: &Pool, desc: &GemmDesc, ptrs: &GemmPtrs, at: Of
             }
             for i in 0..rows {
                 let line = std::slice::from_raw_parts_mut(product.add(i * n), n);
-                let alpha = T::real(desc.alpha);
-                line.iter_mut().for_each(|v| *v = v.mul(alpha));
+                if desc.alpha != 1.0 {
+                    let alpha = T::real(desc.alpha);
+                    line.iter_mut().for_each(|v| *v = v.mul(alpha));
+                }
                 if let Some(bias) = &desc.bias_cols {
                     for (j, v) in line.iter_mut().enumerate() {
                         *v = v.add(*bias_cols.ptr().offset(j as isize * bias.stride));
@@ -229,7 +271,7 @@ unsafe fn typed<T: Number>(pool: &Pool, desc: &GemmDesc, ptrs: &GemmPtrs, at: Of
                     let row = r_base.ptr().offset((i0 + i) as isize * r.strides.row);
                     for (j, v) in line.iter_mut().enumerate() {
                         let x = *row.offset(j as isize * r.strides.col);
-                        *v = v.add(T::real(r.beta).mul(x));
+                        *v = v.add(if r.beta == 1.0 { x } else { T::real(r.beta).mul(x) });
                     }
                 }
                 for (j, &v) in line.iter().enumerate() {
@@ -243,9 +285,9 @@ unsafe fn typed<T: Number>(pool: &Pool, desc: &GemmDesc, ptrs: &GemmPtrs, at: Of
     }
 }
 
-/// An activation over f64; other types of this file have none.
+/// An activation over f32 or f64; other types of this file have none.
 pub(crate) fn activation(dtype: DType, activation: Activation) -> Option<tile::TileFn> {
-    if dtype != DType::F64 {
+    if !matches!(dtype, DType::F32 | DType::F64) {
         return None;
     }
     let act = match activation {
@@ -255,5 +297,5 @@ pub(crate) fn activation(dtype: DType, activation: Activation) -> Option<tile::T
         Activation::GeluTanh => tile::Act::GeluTanh,
         Activation::Silu => tile::Act::Silu,
     };
-    tile::fused_on(isa::current(), tile::Fused::Act(act), DType::F64)
+    tile::fused_on(isa::current(), tile::Fused::Act(act), dtype)
 }

@@ -7,22 +7,42 @@ use crate::gemm::float::{Bf16, Elem, F16};
 /// `dst[i·ds] = kind(dst[i·ds], src[i·ss])` for `i` in `0..n`; strides in elements.
 pub(super) type CombineFn = unsafe fn(n: usize, dst: *mut u8, ds: isize, src: *const u8, ss: isize);
 
-/// The loop for a kind and element type; `None` where the type has no such arithmetic (8-bit floats, and order among
+/// `dst[offsets[i]] = kind(dst[offsets[i]], src[i·ss])` for `i` in `0..n`, in order; [`OUTSIDE`] drops an update.
+pub(super) type PlacesFn =
+    unsafe fn(n: usize, dst: *mut u8, offsets: *const isize, src: *const u8, ss: isize);
+
+/// The offset of a place that does not exist.
+pub(super) const OUTSIDE: isize = isize::MIN;
+
+/// The loops of a kind and element type.
+#[derive(Clone, Copy)]
+pub(super) struct Combine {
+    /// Along a row.
+    pub(super) row: CombineFn,
+    /// To places of their own.
+    pub(super) places: PlacesFn,
+}
+
+fn loops<T: Copy, R: Rule<T>>() -> Combine {
+    Combine { row: run::<T, R>, places: places::<T, R> }
+}
+
+/// The loops for a kind and element type; `None` where the type has no such arithmetic (8-bit floats, and order among
 /// complex numbers).
-pub(super) fn combine(kind: ScatterKind, dtype: DType) -> Option<CombineFn> {
+pub(super) fn combine(kind: ScatterKind, dtype: DType) -> Option<Combine> {
     if kind == ScatterKind::Set {
         return Some(match dtype.size() {
-            1 => run::<u8, Set>,
-            2 => run::<u16, Set>,
-            4 => run::<u32, Set>,
-            8 => run::<u64, Set>,
-            _ => run::<[u64; 2], Set>,
+            1 => loops::<u8, Set>(),
+            2 => loops::<u16, Set>(),
+            4 => loops::<u32, Set>(),
+            8 => loops::<u64, Set>(),
+            _ => loops::<[u64; 2], Set>(),
         });
     }
     match dtype {
         DType::Bool => Some(match kind {
-            ScatterKind::Add | ScatterKind::Maximum => run::<u8, Or>,
-            _ => run::<u8, And>,
+            ScatterKind::Add | ScatterKind::Maximum => loops::<u8, Or>(),
+            _ => loops::<u8, And>(),
         }),
         DType::U8 => Some(ordered::<u8>(kind)),
         DType::I8 => Some(ordered::<i8>(kind)),
@@ -42,23 +62,23 @@ pub(super) fn combine(kind: ScatterKind, dtype: DType) -> Option<CombineFn> {
     }
 }
 
-fn ordered<T: Ordered + 'static>(kind: ScatterKind) -> CombineFn
+fn ordered<T: Ordered + 'static>(kind: ScatterKind) -> Combine
 where
     Add: Rule<T>,
 {
     match kind {
-        ScatterKind::Add => run::<T, Add>,
-        ScatterKind::Multiply => run::<T, Multiply>,
-        ScatterKind::Maximum => run::<T, Maximum>,
-        ScatterKind::Minimum => run::<T, Minimum>,
-        ScatterKind::Set => run::<T, Set>,
+        ScatterKind::Add => loops::<T, Add>(),
+        ScatterKind::Multiply => loops::<T, Multiply>(),
+        ScatterKind::Maximum => loops::<T, Maximum>(),
+        ScatterKind::Minimum => loops::<T, Minimum>(),
+        ScatterKind::Set => loops::<T, Set>(),
     }
 }
 
-fn complex<T: Ordered + 'static>(kind: ScatterKind) -> Option<CombineFn> {
+fn complex<T: Ordered + 'static>(kind: ScatterKind) -> Option<Combine> {
     match kind {
-        ScatterKind::Add => Some(run::<[T; 2], ComplexAdd>),
-        ScatterKind::Multiply => Some(run::<[T; 2], ComplexMultiply>),
+        ScatterKind::Add => Some(loops::<[T; 2], ComplexAdd>()),
+        ScatterKind::Multiply => Some(loops::<[T; 2], ComplexMultiply>()),
         _ => None,
     }
 }
@@ -82,6 +102,28 @@ unsafe fn run<T: Copy, R: Rule<T>>(n: usize, dst: *mut u8, ds: isize, src: *cons
             for i in 0..n as isize {
                 let d = dst.offset(i * ds);
                 *d = R::apply(*d, *src.offset(i * ss));
+            }
+        }
+    }
+}
+
+/// # Safety
+/// `src` must be valid for `n` strided elements of `T`, and `dst` at every offset, in elements, that is not [`OUTSIDE`].
+unsafe fn places<T: Copy, R: Rule<T>>(
+    n: usize,
+    dst: *mut u8,
+    offsets: *const isize,
+    src: *const u8,
+    ss: isize,
+) {
+    let (dst, src) = (dst.cast::<T>(), src.cast::<T>());
+    for i in 0..n {
+        // SAFETY: the contract is the caller's.
+        unsafe {
+            let at = *offsets.add(i);
+            if at != OUTSIDE {
+                let d = dst.offset(at);
+                *d = R::apply(*d, *src.offset(i as isize * ss));
             }
         }
     }

@@ -1,8 +1,10 @@
 //! Gather: boxes of the operand are copied to consecutive places of the result.
 
 use super::desc::GatherDesc;
-use super::geometry::{by_index, offsets, Geometry, Index};
+use super::geometry::{by_index, offsets, Component, Geometry, Index};
+use super::line::{clamped, take, Line};
 use crate::gemm::driver::Shared;
+use crate::isa;
 use crate::pool::Pool;
 
 /// Bytes of one chunk.
@@ -18,10 +20,14 @@ pub struct Gather {
 }
 
 /// How a box is copied.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug)]
 enum Path {
     /// One element.
     One,
+    /// One element, by an index of one number.
+    Single(Component),
+    /// Rows of a box by an index of one number, for positions on one line.
+    Along(Component),
     /// So many contiguous bytes.
     Row(usize),
     /// Anything.
@@ -41,9 +47,11 @@ impl Gather {
             &desc.start_index_map,
             desc.index_dtype,
         );
-        let path = match geometry.window.as_slice() {
-            [] => Path::One,
-            [d] if d.near == 1 && d.far == 1 => Path::Row(d.n * desc.elem),
+        let path = match (geometry.window.as_slice(), geometry.single()) {
+            ([], Some(c)) => Path::Single(c),
+            ([], None) => Path::One,
+            ([d], _) if d.near == 1 && d.far == 1 => Path::Row(d.n * desc.elem),
+            (_, Some(c)) if geometry.positions.len() <= 1 => Path::Along(c),
             _ => Path::Box,
         };
         Gather { elem: desc.elem, geometry, path }
@@ -67,6 +75,10 @@ unsafe fn typed<I: Index>(g: &Gather, pool: &Pool, operand: *const u8, indices: 
     if count == 0 || len == 0 {
         return;
     }
+    if let Path::Along(c) = g.path {
+        // SAFETY: the contract is the caller's.
+        return unsafe { along::<I>(g, &c, pool, operand, indices.cast(), result) };
+    }
     let each = (len * g.elem).max(ACCESS);
     let per_chunk = CHUNK.div_ceil(each);
     let chunks = count.div_ceil(per_chunk);
@@ -85,10 +97,11 @@ unsafe fn typed<I: Index>(g: &Gather, pool: &Pool, operand: *const u8, indices: 
                 (Path::One, _) => {
                     run::<I>(g, range, indices, result.ptr(), operand, |d, s| one::<[u64; 2]>(d, s))
                 }
+                (Path::Single(c), _) => single::<I>(g, &c, range, indices, result.ptr(), operand),
                 (Path::Row(n), _) => run::<I>(g, range, indices, result.ptr(), operand, |d, s| {
                     std::ptr::copy_nonoverlapping(s, d, n)
                 }),
-                (Path::Box, _) => {
+                (Path::Box | Path::Along(_), _) => {
                     run::<I>(g, range, indices, result.ptr(), operand, |d, s| copy_box(g, d, s))
                 }
             }
@@ -99,6 +112,85 @@ unsafe fn typed<I: Index>(g: &Gather, pool: &Pool, operand: *const u8, indices: 
         (0..chunks).for_each(|c| chunk(c, 0));
     } else {
         pool.run(chunks, &chunk);
+    }
+}
+
+/// Copies the elements of a range of positions.
+///
+/// # Safety
+/// Positions must be inside result and indices.
+unsafe fn single<I: Index>(
+    g: &Gather,
+    c: &Component,
+    range: std::ops::Range<usize>,
+    indices: *const I,
+    result: *mut u8,
+    operand: *const u8,
+) {
+    const PART: usize = 512;
+    let mut places = [0isize; PART];
+    g.geometry.lines(range, PART, |line, near, far| {
+        let dst = result.wrapping_offset(near * g.elem as isize);
+        // SAFETY: the line is inside result and indices; clamped offsets are inside the operand.
+        unsafe {
+            clamped(c, line.n, indices.wrapping_offset(far), line.far, places.as_mut_ptr());
+            take(g.elem, dst, line.near, operand, &places[..line.n]);
+        }
+    });
+}
+
+/// Gathers along one dim: the offsets of its positions serve every row of the box.
+///
+/// # Safety
+/// As [`Gather::run`].
+unsafe fn along<I: Index>(
+    g: &Gather,
+    c: &Component,
+    pool: &Pool,
+    operand: *const u8,
+    indices: *const I,
+    result: *mut u8,
+) {
+    let line = g.geometry.line();
+    let elem = g.elem as isize;
+    let (outer, run) = g.geometry.rows();
+    let mut places = vec![0isize; line.n];
+    // SAFETY: the positions are inside the indices.
+    unsafe { clamped(c, line.n, indices, line.far, places.as_mut_ptr()) };
+    let rows: usize = outer.iter().map(|d| d.n).product();
+    let bytes = (line.n * run * g.elem).max(1);
+    let per_chunk = CHUNK.div_ceil(bytes);
+    let (result, operand) = (Shared(result), Shared(operand.cast_mut()));
+    let share = |f: &(dyn Fn(*mut u8, *const u8) + Sync)| {
+        let chunk = |chunk: usize, _: usize| {
+            for row in chunk * per_chunk..((chunk + 1) * per_chunk).min(rows) {
+                let (near, far) = offsets(outer, row);
+                f(
+                    result.ptr().wrapping_offset(near * elem),
+                    operand.ptr().cast_const().wrapping_offset(far * elem),
+                );
+            }
+        };
+        let chunks = rows.div_ceil(per_chunk);
+        if chunks < 4 {
+            (0..chunks).for_each(|c| chunk(c, 0));
+        } else {
+            pool.run(chunks, &chunk);
+        }
+    };
+    if run > 1 {
+        share(&|dst, src| {
+            for (i, &at) in places.iter().enumerate() {
+                let to = dst.wrapping_offset(i as isize * line.near * elem);
+                // SAFETY: rows of the box are inside result and operand.
+                unsafe { std::ptr::copy_nonoverlapping(src.wrapping_offset(at * elem), to, run * g.elem) }
+            }
+        });
+    } else {
+        let size = if c.stride == 1 { c.size as usize } else { 0 };
+        let line = Line::new(isa::current(), g.elem, line.near, places, size);
+        // SAFETY: the line is inside the result, its places inside the operand's.
+        share(&|dst, src| unsafe { line.gather(dst, src) });
     }
 }
 

@@ -114,17 +114,51 @@ impl Geometry {
 
     /// Calls `f(near offset, index offset)` for positions `range` in order.
     pub(super) fn each(&self, range: std::ops::Range<usize>, mut f: impl FnMut(isize, isize)) {
-        let last = self.positions.last().copied().unwrap_or(Dim { n: 1, near: 0, far: 0 });
+        self.lines(range, usize::MAX, |line, near, far| {
+            for i in 0..line.n as isize {
+                f(near + i * line.near, far + i * line.far);
+            }
+        });
+    }
+
+    /// Calls `f(line, near offset, index offset)` for positions `range` in order, at most `most` on a line.
+    pub(super) fn lines(
+        &self,
+        range: std::ops::Range<usize>,
+        most: usize,
+        mut f: impl FnMut(Dim, isize, isize),
+    ) {
+        let last = self.line();
         let outer = &self.positions[..self.positions.len().saturating_sub(1)];
         let mut at = range.start;
         while at < range.end {
             let (near, far) = offsets(outer, at / last.n);
             let first = at % last.n;
-            let end = last.n.min(first + range.end - at);
-            for i in first as isize..end as isize {
-                f(near + i * last.near, far + i * last.far);
-            }
-            at += end - first;
+            let n = (last.n - first).min(range.end - at).min(most);
+            let i = first as isize;
+            f(Dim { n, ..last }, near + i * last.near, far + i * last.far);
+            at += n;
+        }
+    }
+
+    /// The innermost positions.
+    pub(super) fn line(&self) -> Dim {
+        self.positions.last().copied().unwrap_or(Dim { n: 1, near: 0, far: 0 })
+    }
+
+    /// The component, when an index vector is one number and its box is one element thick.
+    pub(super) fn single(&self) -> Option<Component> {
+        match self.components.as_slice() {
+            [c] if c.window == 1 => Some(*c),
+            _ => None,
+        }
+    }
+
+    /// The box as lines over its outer dims and how many elements lie side by side in it.
+    pub(super) fn rows(&self) -> (&[Dim], usize) {
+        match self.window.split_last() {
+            Some((d, outer)) if d.near == 1 && d.far == 1 => (outer, d.n),
+            _ => (&self.window, 1),
         }
     }
 }

@@ -1,8 +1,10 @@
 //! Gather and scatter.
+pub mod bounds;
 mod combine;
 mod desc;
 mod gather;
 mod geometry;
+mod line;
 mod scatter;
 #[cfg(test)]
 mod tests;

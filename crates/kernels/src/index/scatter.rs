@@ -2,9 +2,10 @@
 
 use smallvec::SmallVec;
 
-use super::combine::{combine, CombineFn};
+use super::combine::{combine, Combine, OUTSIDE};
 use super::desc::ScatterDesc;
-use super::geometry::{by_index, offsets, Dim, Geometry, Index};
+use super::geometry::{by_index, offsets, Component, Dim, Geometry, Index};
+use super::line::kept;
 use crate::gemm::driver::Shared;
 use crate::pool::Pool;
 
@@ -17,7 +18,7 @@ const COLUMN: usize = 256;
 pub struct Scatter {
     elem: usize,
     geometry: Geometry,
-    combine: CombineFn,
+    combine: Combine,
 }
 
 impl Scatter {
@@ -56,6 +57,17 @@ unsafe fn typed<I: Index>(s: &Scatter, pool: &Pool, result: *mut u8, indices: *c
     if count == 0 || len == 0 {
         return;
     }
+    if let Some(c) = g.single() {
+        // SAFETY: the contract is the caller's.
+        unsafe {
+            if g.window.is_empty() {
+                return singles::<I>(s, &c, result, indices.cast(), updates);
+            }
+            if g.positions.len() <= 1 && g.rows().0.iter().map(|d| d.n).product::<usize>() > 1 {
+                return along::<I>(s, &c, pool, result, indices.cast(), updates);
+            }
+        }
+    }
     // A box that is one row of the result is cut into columns, one owner each.
     let inner = g.window.last().copied().unwrap_or(Dim { n: 1, near: 0, far: 0 });
     let most = (inner.n * s.elem / COLUMN).max(1);
@@ -73,6 +85,70 @@ unsafe fn typed<I: Index>(s: &Scatter, pool: &Pool, result: *mut u8, indices: *c
         unsafe { run::<I>(s, inner, range, result.ptr(), indices.ptr(), updates.ptr()) }
     };
     pool.run(inner.n.div_ceil(columns), &part);
+}
+
+/// Applies updates of one element, in order.
+///
+/// # Safety
+/// As [`Scatter::run`].
+unsafe fn singles<I: Index>(
+    s: &Scatter,
+    c: &Component,
+    result: *mut u8,
+    indices: *const I,
+    updates: *const u8,
+) {
+    const PART: usize = 512;
+    let mut places = [0isize; PART];
+    s.geometry.lines(0..s.geometry.count(), PART, |line, near, far| {
+        let src = updates.wrapping_offset(near * s.elem as isize);
+        // SAFETY: the line is inside indices and updates; places are inside the result or OUTSIDE.
+        unsafe {
+            kept(c, line.n, indices.wrapping_offset(far), line.far, places.as_mut_ptr());
+            (s.combine.places)(line.n, result, places.as_ptr(), src, line.near);
+        }
+    });
+}
+
+/// Scatters along one dim: the places of its positions serve every row of the box.
+///
+/// # Safety
+/// As [`Scatter::run`].
+unsafe fn along<I: Index>(
+    s: &Scatter,
+    c: &Component,
+    pool: &Pool,
+    result: *mut u8,
+    indices: *const I,
+    updates: *const u8,
+) {
+    let line = s.geometry.line();
+    let elem = s.elem as isize;
+    let (outer, run) = s.geometry.rows();
+    let mut places = vec![0isize; line.n];
+    // SAFETY: the positions are inside the indices.
+    unsafe { kept(c, line.n, indices, line.far, places.as_mut_ptr()) };
+    let rows: usize = outer.iter().map(|d| d.n).product();
+    let per_chunk = SERIAL.div_ceil((line.n * run * s.elem).max(1));
+    let (result, updates) = (Shared(result), Shared(updates.cast_mut()));
+    pool.run(rows.div_ceil(per_chunk), &|chunk, _| {
+        for row in chunk * per_chunk..((chunk + 1) * per_chunk).min(rows) {
+            let (near, far) = offsets(outer, row);
+            let dst = result.ptr().wrapping_offset(far * elem);
+            let src = updates.ptr().cast_const().wrapping_offset(near * elem);
+            // SAFETY: rows of the box are inside result and updates, and those of other threads are others.
+            unsafe {
+                if run == 1 {
+                    (s.combine.places)(line.n, dst, places.as_ptr(), src, line.near);
+                    continue;
+                }
+                for (i, &at) in places.iter().enumerate().filter(|(_, &at)| at != OUTSIDE) {
+                    let from = src.wrapping_offset(i as isize * line.near * elem);
+                    (s.combine.row)(run, dst.wrapping_offset(at * elem), 1, from, 1);
+                }
+            }
+        }
+    });
 }
 
 /// Applies columns `columns` of every box, in order.
@@ -111,7 +187,7 @@ unsafe fn run<I: Index>(
             let dst = result.wrapping_offset((at + f + far0) * elem);
             let src = updates.wrapping_offset((near + n + near0) * elem);
             // SAFETY: the box is inside the result, and its updates inside the updates.
-            unsafe { (s.combine)(columns.len(), dst, inner.far, src, inner.near) }
+            unsafe { (s.combine.row)(columns.len(), dst, inner.far, src, inner.near) }
         }
     });
 }
@@ -147,6 +223,6 @@ unsafe fn clipped<I: Index>(s: &Scatter, result: *mut u8, vector: *const I, upda
         let dst = result.wrapping_offset(to * elem);
         let src = updates.wrapping_offset(from * elem);
         // SAFETY: the element is inside the result, and its update inside the updates.
-        unsafe { (s.combine)(1, dst, 1, src, 1) }
+        unsafe { (s.combine.row)(1, dst, 1, src, 1) }
     }
 }

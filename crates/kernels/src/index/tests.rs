@@ -248,3 +248,41 @@ proptest! {
         prop_assert_eq!(got, want, "{:?}", desc);
     }
 }
+
+/// Long lines: maps of neighbours to neighbours, far apart, of lines shorter and longer than a vector.
+#[test]
+fn lines_of_a_box() {
+    for size in [1i64, 5, 16, 17, 33, 100] {
+        for count in [1i64, 7, 16, 50, 133] {
+            let maps: [&dyn Fn(i64) -> i64; 4] =
+                [&|i| i * size / count, &|i| size - 1 - i, &|i| i * 29 % (size + 2) - 1, &|i| i / 2 - 1];
+            for map in maps {
+                let values: Vec<i64> = (0..count).map(map).collect();
+                let desc = GatherDesc {
+                    elem: 4,
+                    operand: Dims::from_slice(&[6, size]),
+                    operand_strides: Dims::from_slice(&[size, 1]),
+                    index_dtype: DType::I64,
+                    indices: Dims::from_slice(&[count]),
+                    index_strides: Dims::from_slice(&[1]),
+                    result: Dims::from_slice(&[6, count]),
+                    result_strides: Dims::from_slice(&[count, 1]),
+                    offset_dims: Dims::from_slice(&[0]),
+                    collapsed_slice_dims: Dims::from_slice(&[1]),
+                    start_index_map: Dims::from_slice(&[1]),
+                    index_vector_dim: 1,
+                    slice_sizes: Dims::from_slice(&[6, 1]),
+                };
+                let operand = numbers(6 * size);
+                let want = naive_gather(&desc, &operand, &values);
+                let mut got = vec![0i32; want.len()];
+                let gather = Gather::new(desc.clone());
+                let (from, at, to) =
+                    (operand.as_ptr().cast(), values.as_ptr().cast(), got.as_mut_ptr().cast());
+                // SAFETY: dense buffers of the sizes of the description.
+                unsafe { gather.run(&Pool::new(2), from, at, to) };
+                assert_eq!(got, want, "{desc:?}");
+            }
+        }
+    }
+}

@@ -112,6 +112,9 @@ impl C128 {
 
     /// ln(1 + z) without cancellation near 0.
     pub fn ln_1p(self) -> Self {
+        if self.re.is_nan() || self.im.is_nan() {
+            return C128 { re: f64::NAN, im: f64::NAN };
+        }
         let one_plus = self.re + 1.0;
         let re = if self.re.abs() < 0.5 && self.im.abs() < 0.5 {
             0.5 * (self.re * (2.0 + self.re) + self.im * self.im).ln_1p()

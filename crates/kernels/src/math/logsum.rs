@@ -1,5 +1,7 @@
 //! ln(eˣ + eʸ), as m + ln(1 + e^(n − m)) with m the operand of the larger real part and n the other.
 
+use super::complex::C128;
+
 /// Of real numbers; equal infinities stay, NaN wins.
 pub fn add_real(x: f64, y: f64) -> f64 {
     if x.is_nan() || y.is_nan() {
@@ -31,9 +33,9 @@ fn plus(a: [f64; 2], b: [f64; 2]) -> [f64; 2] {
     [a[0] + b[0], a[1] + b[1]]
 }
 
-fn exp(z: [f64; 2]) -> [f64; 2] {
-    let r = z[0].exp();
-    [r * z[1].cos(), r * z[1].sin()]
+fn exp([re, im]: [f64; 2]) -> [f64; 2] {
+    let e = C128 { re, im }.exp();
+    [e.re, e.im]
 }
 
 fn ln(z: [f64; 2]) -> [f64; 2] {

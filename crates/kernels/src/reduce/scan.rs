@@ -21,6 +21,11 @@ entry!(ScanBody, pick, ScanFn, (dst: *mut u8, src: *const u8, n: usize));
 trait Step<T> {
     type Acc: Copy;
     fn lift(x: T) -> Self::Acc;
+    /// The first element joined with the neutral one, where that is more than the element.
+    #[inline(always)]
+    fn first(x: Self::Acc) -> Self::Acc {
+        x
+    }
     fn join(a: Self::Acc, b: Self::Acc) -> Self::Acc;
     fn lower(a: Self::Acc) -> T;
 }
@@ -35,7 +40,7 @@ impl<O: Step<T>, T: Copy> ScanBody for Scan<O, T> {
         }
         // SAFETY: the contract of `ScanFn`; element `i` is read before it is written.
         unsafe {
-            let mut acc = O::lift(src.read());
+            let mut acc = O::first(O::lift(src.read()));
             dst.write(O::lower(acc));
             for i in 1..n {
                 acc = O::join(acc, O::lift(src.add(i).read()));
@@ -97,7 +102,25 @@ generic! {
     IntMax<Int>, T, |p, q| if p > q { p } else { q };
     IntMin<Int>, T, |p, q| if p < q { p } else { q };
     Add<Real>, Complex<T>, |p, q| Complex { re: p.re + q.re, im: p.im + q.im };
-    Mul<Real>, Complex<T>, |p, q| Complex { re: p.re * q.re - p.im * q.im, im: p.re * q.im + p.im * q.re };
+}
+impl<T: Real> Step<Complex<T>> for Mul {
+    type Acc = Complex<T>;
+    #[inline(always)]
+    fn lift(x: Complex<T>) -> Complex<T> {
+        x
+    }
+    #[inline(always)]
+    fn first(x: Complex<T>) -> Complex<T> {
+        <Self as Step<Complex<T>>>::join(Complex { re: T::ONE, im: T::ZERO }, x)
+    }
+    #[inline(always)]
+    fn join(p: Complex<T>, q: Complex<T>) -> Complex<T> {
+        Complex { re: p.re * q.re - p.im * q.im, im: p.re * q.im + p.im * q.re }
+    }
+    #[inline(always)]
+    fn lower(a: Complex<T>) -> Complex<T> {
+        a
+    }
 }
 
 /// See [`super::scan`].

@@ -53,24 +53,33 @@ fn scaled(cx: &mut Ctx, f: impl for<'m> Fn(Expr<'m>, Expr<'m>) -> Expr<'m>) -> L
     let v = cx.math(|m| {
         let y = match alpha {
             Some(a) => m.expr(y) * m.expr(a),
-            // As PyTorch does: an infinite part times one makes the other part NaN.
-            None if compute.is_complex() => m.expr(y) * m.expr(y).int(1),
-            None => m.expr(y),
+            None => times_one(m.expr(y)),
         };
         f(m.expr(x), y).value()
     })?;
     cx.finish(v)
 }
 
-/// The sum where positive, at most the greatest finite number; zero for NaN too.
+/// A complex number times one, as PyTorch multiplies it: an infinite part makes the other part NaN.
+pub fn times_one(x: Expr<'_>) -> Expr<'_> {
+    if x.dtype().is_complex() {
+        return x * x.int(1);
+    }
+    x
+}
+
+/// The sum where positive, at most the greatest finite number. NaN stays, as in the CPU's vector loops.
 fn add_relu(cx: &mut Ctx) -> Lowered {
     let dtype = cx.promoted(&[0, 1])?;
     cx.outs = vec![TensorType::new(dtype, &cx.broadcast_sizes(&[0, 1])?)];
     let most = if dtype == DType::F64 { f64::MAX } else { f32::MAX.into() };
     scaled(cx, |x, y| {
-        let sum = x + y;
-        let sum = if dtype.is_float() { sum.min(most) } else { sum };
-        sum.gt(0.0).select(sum, 0.0)
+        let positive = (x + y).max(0.0);
+        if dtype.is_float() {
+            positive.min(most)
+        } else {
+            positive
+        }
     })
 }
 

@@ -104,12 +104,17 @@ fn nextafter<'m>(x: Expr<'m>, y: Expr<'m>) -> Expr<'m> {
     y.is_nan().select(y, x.is_nan().select(x, r))
 }
 
-/// m + f(n − m), with m the operand of larger real part and n the other; equal infinities stay.
+/// m + f(n − m), with m the operand of larger real part and n the other; equal infinities stay. Of complex operands NaN in
+/// any part makes all NaN, and of two whose real part is −∞ the second stays.
 fn logaddexp<'m>(x: Expr<'m>, y: Expr<'m>, f: impl Fn(Expr<'m>) -> Expr<'m>) -> Expr<'m> {
     if x.dtype().is_complex() {
         let first = x.real().ge(y.real());
         let (hi, lo) = (first.select(x, y), first.select(y, x));
-        return hi + f(lo - hi);
+        let (r, top) = (hi + f(lo - hi), hi.real());
+        let same = top.eq(lo.real()).and(top.is_inf());
+        let r = same.select(top.lt(0.0).select(y, (x.exp() + y.exp()).log()), r);
+        let nan = [x.real(), x.imag(), y.real(), y.imag()].map(Expr::is_nan).into_iter().reduce(Expr::or);
+        return nan.map_or(r, |nan| nan.select(r.constant(Scalar::Complex(f64::NAN, f64::NAN)), r));
     }
     let r = x.max(y) + f(-((x - y).abs()));
     x.eq(y).and(x.is_inf()).select(x, r)

@@ -332,7 +332,7 @@ fn is_unit(cx: &Ctx, i: usize) -> bool {
 /// `f(self, alpha·other)`.
 fn scaled(cx: &mut Ctx, f: impl for<'m> Fn(Expr<'m>, Expr<'m>) -> Expr<'m>) -> Lowered {
     if is_unit(cx, 2) {
-        return each(cx, &[0, 1], &[0, 1], Domain::Promoted, |v| f(v[0], v[1]));
+        return each(cx, &[0, 1], &[0, 1], Domain::Promoted, |v| f(v[0], arithmetic::times_one(v[1])));
     }
     each(cx, &[0, 1, 2], &[0, 1], Domain::Promoted, |v| f(v[0], v[1] * v[2]))
 }

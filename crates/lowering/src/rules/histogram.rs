@@ -125,7 +125,11 @@ fn equal_edges<'m>(x: Expr<'m>, bins: i64, range: Option<&[f64]>) -> Expr<'m> {
     let (lo, hi) = match range {
         Some(r) => (fixed(r[0]), fixed(r[1])),
         None if x.ty().numel() == 0 => (fixed(0.0), fixed(1.0)),
-        None => (x.reduce(ReduceKind::Minimum, &[0]), x.reduce(ReduceKind::Maximum, &[0])),
+        None => {
+            let (lo, hi) = (x.reduce(ReduceKind::Minimum, &[0]), x.reduce(ReduceKind::Maximum, &[0]));
+            lo.is_finite().and(hi.is_finite()).assert("torch.histogramdd: the range of a dimension is not finite");
+            (lo, hi)
+        }
     };
     // An empty range is widened by a half on each side.
     let same = lo.eq(hi);

@@ -114,10 +114,17 @@ fn times<'m>(x: Expr<'m>, factor: Option<Value>) -> Expr<'m> {
     }
 }
 
+/// Whether numbers are in [0, 1].
+fn unit(x: Expr<'_>) -> Expr<'_> {
+    x.ge(0.0).and(x.le(1.0))
+}
+
 /// Logarithms are bounded below by -100, so that a certain wrong answer costs a finite amount.
 fn cross_entropy(cx: &mut Ctx) -> Lowered {
     let (how, weight) = (reduction(cx, 3)?, optional(cx, 2)?);
     let v = crate::helpers::apply(cx, [0, 1], Domain::Promoted, |[x, t]| {
+        unit(x).assert("all elements of input should be between 0 and 1");
+        unit(t).assert("all elements of target should be between 0 and 1");
         let yes = x.log().max(-100.0);
         let no = (-x).log1p().max(-100.0);
         reduced(times((t - 1.0) * no - t * yes, weight), how)

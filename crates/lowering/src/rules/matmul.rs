@@ -7,6 +7,7 @@ use smallvec::smallvec;
 use tnrs_hlo::{Composite, DotDims, Value};
 use tnrs_types::{DType, Dims};
 
+use super::arithmetic::times_one;
 use crate::expr::Expr;
 use crate::helpers::Lowered;
 use crate::{Ctx, LowerError, Outcome, Row, Tensor};
@@ -172,6 +173,15 @@ fn scaled<'m>(x: Expr<'m>, factor: Factor) -> Expr<'m> {
     }
 }
 
+/// A product even with zero and with a complex one, which NaN and infinity do not leave as they were.
+fn multiplied<'m>(x: Expr<'m>, factor: Factor) -> Expr<'m> {
+    match factor {
+        Factor::Zero => x * x.int(0),
+        Factor::One => times_one(x),
+        Factor::By(v) => x * x.math().expr(v),
+    }
+}
+
 /// `beta * self + alpha * product`, where a zero `beta` ignores `self`, NaN included.
 fn add_product(
     cx: &mut Ctx,
@@ -236,15 +246,10 @@ fn addr(cx: &mut Ctx) -> Result<Outcome, LowerError> {
     let (beta, alpha) = (factor(cx, 3, acc)?, factor(cx, 4, acc)?);
     let r = cx.math(|m| {
         let [base, x, y] = m.exprs([base.value, x.value, y.value]).map(|e| e.cast(acc));
-        let outer = x.unsqueeze(1) * y.unsqueeze(0);
-        // Unlike in a matrix product, NaN survives a zero alpha here.
-        let outer = match alpha {
-            Factor::Zero => outer * outer.int(0),
-            _ => scaled(outer, alpha),
-        };
+        let outer = multiplied(x, alpha).unsqueeze(1) * y.unsqueeze(0);
         let sum = match beta {
             Factor::Zero => outer,
-            _ => outer + scaled(base, beta),
+            _ => outer + multiplied(base, beta),
         };
         sum.broadcast(&out.dims).cast(out.dtype).value()
     })?;

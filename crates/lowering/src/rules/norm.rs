@@ -45,7 +45,12 @@ pub fn compute_type(operand: DType, result: DType) -> DType {
 /// Σ |x|ᵖ.
 pub fn power_sum<'m>(x: Expr<'m>, p: f64, dims: &[i64]) -> Expr<'m> {
     if p == 2.0 {
-        let square = if x.dtype().is_complex() { x.real() * x.real() + x.imag() * x.imag() } else { x * x };
+        if !x.dtype().is_complex() {
+            return (x * x).sum(dims);
+        }
+        let (re, im) = (x.real(), x.imag());
+        // The magnitude of infinity is infinite, whatever the other part is.
+        let square = re.is_inf().or(im.is_inf()).select(f64::INFINITY, re * re + im * im);
         return square.sum(dims);
     }
     let a = x.abs();

@@ -107,10 +107,12 @@ fn forward(cx: &mut Ctx, form: &Form) -> Lowered {
             Some(w) => invstd * m.expr(w.value).cast(acc),
             None => invstd,
         };
-        let mut y = (data - per_channel(mean, data)) * per_channel(scale, data);
-        if let Some(b) = &b {
-            y = y + per_channel(m.expr(b.value), data);
-        }
+        // As PyTorch's CPU: a factor and a term per channel.
+        let shift = match &b {
+            Some(b) => m.expr(b.value).cast(acc) - mean * scale,
+            None => -(mean * scale),
+        };
+        let y = data * per_channel(scale, data) + per_channel(shift, data);
         let saved = [mean, invstd].map(Expr::value);
         // Running variance is the unbiased one.
         let unbiased = var * (count as f64 / (count - 1).max(1) as f64);

@@ -4,7 +4,7 @@ use tnrs_hlo::{ReduceKind, Value};
 use tnrs_types::DType;
 
 use super::norm_layer::{mask, wanted};
-use super::unary;
+use super::variance::stepwise_mean;
 use crate::expr::{Expr, Math};
 use crate::helpers::Lowered;
 use crate::{Ctx, LowerError, Outcome, Row};
@@ -47,6 +47,24 @@ impl Groups {
     fn count(&self) -> f64 {
         (self.apart[2] * self.apart[3]).max(1) as f64
     }
+    /// The element that PyTorch's running mean takes last, when its vectors have so many elements: chunks of sixteen
+    /// vectors are joined in a binary tree, the largest subtree last, after the elements that fill no vector.
+    fn last(&self, lanes: i64) -> [i64; 2] {
+        let [.., channels, positions] = self.apart;
+        let vectors = channels * positions / lanes;
+        let i = match vectors {
+            0 => channels * positions,
+            1..=16 => vectors * lanes,
+            _ => {
+                let chunks = (vectors as u64).div_ceil(16);
+                match chunks.is_power_of_two() {
+                    true => vectors * lanes,
+                    false => (chunks.next_power_of_two() / 2 * 16) as i64 * lanes,
+                }
+            }
+        } - 1;
+        [i / positions.max(1), i % positions.max(1)]
+    }
 }
 
 fn forward(cx: &mut Ctx) -> Lowered {
@@ -54,12 +72,12 @@ fn forward(cx: &mut Ctx) -> Lowered {
     let (groups, eps) = (Groups::new(cx, 3)?, cx.float(7)?);
     let [out, mean_ty, rstd_ty] = [cx.out(0)?, cx.out(1)?, cx.out(2)?];
     let acc = x.ty.dtype.opmath();
+    let lanes = 64 / x.ty.dtype.size() as i64;
     let values = cx.math(|m| {
         let x = groups.data(m, x.value, acc);
         let mean = x.reduce_keep(ReduceKind::Add, &[2, 3]) / groups.count();
         let centred = x - mean;
-        // PyTorch updates the mean element by element, so that infinity minus infinity comes up.
-        let mean = mean + unary::nothing(centred).reduce_keep(ReduceKind::Add, &[2, 3]);
+        let mean = stepwise_mean(mean, x, &[2, 3], &groups.last(lanes));
         let var = (centred * centred).reduce_keep(ReduceKind::Add, &[2, 3]) / groups.count();
         let rstd = (var + eps).rsqrt();
         let mut y = centred * rstd;

@@ -7,7 +7,7 @@ use smallvec::SmallVec;
 use tnrs_hlo::ScatterKind;
 use tnrs_types::{DType, Dims, Scalar};
 
-use crate::expr::Expr;
+use crate::expr::{Expr, Math};
 use crate::helpers::{is_plain_float, Lowered};
 use crate::layout::with_dim;
 use crate::{Ctx, LowerError, Row};
@@ -73,10 +73,29 @@ enum Mode {
     LanczosSmooth,
 }
 
-/// One term of the weighted sum along a dim: for each result position, an operand position and its weight.
+/// One term of the weighted sum along a dim: for each result position, an operand position and its weight. A negative
+/// position is none: the result position has fewer terms than others.
 struct Tap {
     at: Vec<i64>,
     weight: Option<Vec<f64>>,
+}
+
+impl Tap {
+    /// The operand positions, with the first one for none.
+    fn rows<'m>(&self, m: &'m Math) -> Expr<'m> {
+        let at: Vec<i64> = self.at.iter().map(|&i| i.max(0)).collect();
+        m.ints(&at)
+    }
+    /// `x`, which has this dim's result positions, times the weights.
+    fn weighted<'m>(&self, x: Expr<'m>, dim: usize) -> Expr<'m> {
+        let Some(w) = &self.weight else { return x };
+        let y = x * x.math().floats_along(x.dtype(), w, dim, &x.dims());
+        if self.at.iter().all(|&i| i >= 0) {
+            return y;
+        }
+        let at = x.math().ints(&self.at).along(dim, &x.dims());
+        at.lt(0.0).select(0.0, y)
+    }
 }
 
 type Taps = SmallVec<[Tap; 4]>;
@@ -90,13 +109,7 @@ fn copy_tap(at: Vec<i64>) -> Taps {
 /// Applies taps along a dim.
 fn apply<'m>(x: Expr<'m>, dim: usize, taps: &[Tap]) -> Expr<'m> {
     let m = x.math();
-    let term = |t: &Tap| {
-        let rows = x.take_rows(dim, m.ints(&t.at));
-        match &t.weight {
-            Some(w) => rows * m.floats_along(x.dtype(), w, dim, &rows.dims()),
-            None => rows,
-        }
-    };
+    let term = |t: &Tap| t.weighted(x.take_rows(dim, t.rows(m)), dim);
     let mut sum = term(&taps[0]);
     for t in &taps[1..] {
         sum = sum + term(t);
@@ -110,7 +123,7 @@ fn rows_of(taps: &[Tap]) -> Vec<Vec<(i64, f64)>> {
     (0..count)
         .map(|i| {
             let mut row: Vec<(i64, f64)> = Vec::new();
-            for t in taps {
+            for t in taps.iter().filter(|t| t.at[i] >= 0) {
                 let w = t.weight.as_ref().map_or(1.0, |w| w[i]);
                 match row.iter_mut().find(|(at, _)| *at == t.at[i]) {
                     Some((_, sum)) => *sum += w,
@@ -153,11 +166,7 @@ fn adjoint<'m>(dy: Expr<'m>, dim: usize, size: i64, taps: &[Tap]) -> Expr<'m> {
     let m = dy.math();
     let mut sum = m.splat(dy.dtype(), &with_dim(&dy.dims(), dim, size), Scalar::Int(0));
     for t in taps {
-        let part = match &t.weight {
-            Some(w) => dy * m.floats_along(dy.dtype(), w, dim, &dy.dims()),
-            None => dy,
-        };
-        sum = sum.put_rows(ScatterKind::Add, dim, m.ints(&t.at), part);
+        sum = sum.put_rows(ScatterKind::Add, dim, t.rows(m), t.weighted(dy, dim));
     }
     sum
 }
@@ -301,7 +310,7 @@ fn smooth_taps(input: i64, output: i64, step: f64, radius: f64, filter: fn(f64) 
     let longest = rows.iter().map(|(_, w)| w.len()).max().unwrap_or(1).max(1);
     (0..longest)
         .map(|k| Tap {
-            at: rows.iter().map(|(first, _)| (first + k as i64).min(input - 1)).collect(),
+            at: rows.iter().map(|(first, w)| if k < w.len() { first + k as i64 } else { -1 }).collect(),
             weight: Some(rows.iter().map(|(_, w)| w.get(k).copied().unwrap_or(0.0)).collect()),
         })
         .collect()

@@ -1,5 +1,6 @@
 //! Triangles, diagonals and their gradients.
 
+use tnrs_hlo::ScatterKind;
 use tnrs_types::{DType, Dims, Scalar};
 
 use crate::expr::{Expr, Math};
@@ -91,19 +92,27 @@ fn embed<'m>(
     perm.extend([d1 as i64, d2 as i64]);
     let worked: Dims = perm.iter().map(|&d| dims[d as usize]).collect();
     let (rows, columns) = (worked[rank - 2], worked[rank - 1]);
-    // Position i of the diagonal is at row i + skip (below) or row i (above).
-    let skip = (-offset).max(0);
+    // Position i of the diagonal is at row i + skip (below) or row i (above): every `columns + 1` elements.
+    let first = (-offset).max(0) * columns + offset.max(0);
     let count = diagonal.dims()[rank - 2];
-    let spread = diagonal
-        .pad_dim(Scalar::Int(0), rank - 2, skip, rows - count - skip, 0)
-        .unsqueeze(rank - 1)
-        .broadcast(&worked);
-    let d = diagonals(m, &[rows, columns]);
-    let base = match base {
-        Some(b) => b.transpose(&perm),
-        None => spread.int(0),
+    let (lead, size) = (&worked[..rank - 2], rows * columns);
+    let mut flat = Dims::from_slice(lead);
+    flat.push(size);
+    let whole = match base {
+        _ if count == 0 => {
+            base.map_or_else(|| m.splat(diagonal.dtype(), &worked, Scalar::Int(0)), |b| b.transpose(&perm))
+        }
+        None => {
+            let rest = size - first - (count - 1) * (columns + 1) - 1;
+            diagonal.pad_dim(Scalar::Int(0), rank - 2, first, rest, columns).reshape(&worked)
+        }
+        Some(b) => {
+            let at: Vec<i64> = (0..count).map(|i| first + i * (columns + 1)).collect();
+            let b = b.transpose(&perm).reshape(&flat);
+            b.put_rows(ScatterKind::Set, rank - 2, m.ints(&at), diagonal).reshape(&worked)
+        }
     };
-    d.eq(d.int(offset)).select(spread, base).transpose(&inverse(&perm))
+    whole.transpose(&inverse(&perm))
 }
 
 fn pair(cx: &Ctx, i: usize, rank: usize) -> Result<(usize, usize), LowerError> {

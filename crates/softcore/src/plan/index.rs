@@ -4,6 +4,7 @@ use smallvec::SmallVec;
 use tnrs_hal::Fault;
 use tnrs_hlo::{Composite, GatherDims, Instr, ScatterDims, ScatterKind};
 use tnrs_kernels::copy::copy;
+use tnrs_kernels::index::bounds::{index_at, outside};
 use tnrs_kernels::index::{Gather, GatherDesc, Scatter, ScatterDesc};
 use tnrs_kernels::pool;
 use tnrs_types::{DType, Dims};
@@ -253,69 +254,4 @@ impl Starts {
             })
             .sum()
     }
-}
-
-/// Index `i` of a dense run; u64 above `i64::MAX` saturates.
-///
-/// # Safety
-/// `p` is valid for `i + 1` elements of integer type `dtype`.
-unsafe fn index_at(p: *const u8, dtype: DType, i: usize) -> i64 {
-    macro_rules! read {
-        ($t:ty) => {
-            // SAFETY: the caller's promise.
-            unsafe { p.cast::<$t>().add(i).read_unaligned() }
-        };
-    }
-    match dtype {
-        DType::I8 => read!(i8).into(),
-        DType::U8 | DType::Bool => read!(u8).into(),
-        DType::I16 => read!(i16).into(),
-        DType::U16 => read!(u16).into(),
-        DType::I32 => read!(i32).into(),
-        DType::U32 => read!(u32).into(),
-        DType::I64 => read!(i64),
-        _ => i64::try_from(read!(u64)).unwrap_or(i64::MAX),
-    }
-}
-
-/// The first of `n` indices outside `[lo, hi)`.
-///
-/// # Safety
-/// `p` is valid for `n` elements of integer type `dtype`.
-unsafe fn outside(p: *const u8, dtype: DType, n: usize, lo: i64, hi: i64) -> Option<i64> {
-    // Blocks without an early exit vectorise.
-    const BLOCK: usize = 512;
-    let mut from = 0;
-    while from < n {
-        let to = (from + BLOCK).min(n);
-        let mut bad = false;
-        macro_rules! scan {
-            ($t:ty) => {
-                for i in from..to {
-                    // SAFETY: the caller's promise; `i < n`.
-                    let v = unsafe { p.cast::<$t>().add(i).read() } as i64;
-                    bad |= (v < lo) | (v >= hi);
-                }
-            };
-        }
-        match dtype {
-            DType::I64 => scan!(i64),
-            DType::I32 => scan!(i32),
-            _ => {
-                for i in from..to {
-                    // SAFETY: the caller's promise; `i < n`.
-                    let v = unsafe { index_at(p, dtype, i) };
-                    bad |= v < lo || v >= hi;
-                }
-            }
-        }
-        if bad {
-            return (from..to)
-                // SAFETY: the caller's promise; `i < n`.
-                .map(|i| unsafe { index_at(p, dtype, i) })
-                .find(|&v| v < lo || v >= hi);
-        }
-        from = to;
-    }
-    None
 }

@@ -10,9 +10,10 @@ use super::{Args, Routine};
 /// About what an element costs, in nanoseconds.
 const NS: u64 = 25;
 
-/// Runs `step` along a dim from left to right, from the first element on.
+/// Runs `step` along a dim from left to right.
 fn scan<T: Copy, A: Copy>(
     a: &Args,
+    start: A,
     wide: impl Fn(T) -> A,
     step: impl Fn(A, A) -> A,
     narrow: impl Fn(A) -> T,
@@ -27,9 +28,8 @@ fn scan<T: Copy, A: Copy>(
     }
     for (x, y) in x.chunks_exact(n * inner).zip(y.chunks_exact_mut(n * inner)) {
         for j in 0..inner {
-            let mut sum = wide(x[j]);
-            y[j] = x[j];
-            for i in (j + inner..n * inner).step_by(inner) {
+            let mut sum = start;
+            for i in (j..n * inner).step_by(inner) {
                 sum = step(wide(x[i]), sum);
                 y[i] = narrow(sum);
             }
@@ -38,11 +38,11 @@ fn scan<T: Copy, A: Copy>(
 }
 
 fn of_real<T: Real>(a: &Args) {
-    scan::<T, f64>(a, Real::wide, add_real, T::of);
+    scan::<T, f64>(a, f64::NEG_INFINITY, Real::wide, add_real, T::of);
 }
 
 fn of_complex<T: Real>(a: &Args) {
-    scan::<[T; 2], [f64; 2]>(a, |x| x.map(Real::wide), add_complex, |x| x.map(T::of));
+    scan::<[T; 2], [f64; 2]>(a, [f64::NEG_INFINITY, 0.0], |x| x.map(Real::wide), add_complex, |x| x.map(T::of));
 }
 
 fn log_cumulative_sum_exp(a: &Args) -> Result<(), Fault> {
