@@ -9,6 +9,7 @@ use tnrs_types::{DType, Dims};
 
 use super::arithmetic::times_one;
 use crate::expr::Expr;
+use crate::helpers::Lowered;
 use crate::{Ctx, LowerError, Outcome, Row, Tensor};
 
 /// Rows of this family.
@@ -27,6 +28,7 @@ pub(crate) const ROWS: &[Row] = &[
     Row::new("aten::baddbmm", |cx| baddbmm(cx, 3)).unit(&["beta", "alpha"]),
     Row::new("aten::baddbmm.dtype", |cx| baddbmm(cx, 4)).unit(&["beta", "alpha"]),
     Row::new("aten::addbmm", addbmm).unit(&["beta", "alpha"]),
+    Row::new("aten::_compute_linear_combination", linear_combination).infer_by_rule(),
     Row::new("aten::addr", addr).unit(&["beta", "alpha"]),
 ];
 
@@ -271,5 +273,23 @@ fn addr(cx: &mut Ctx) -> Result<Outcome, LowerError> {
         };
         sum.broadcast(&out.dims).cast(out.dtype).value()
     })?;
+    Ok(r.into())
+}
+
+/// Sums of the tensors stacked in the first argument, with the coefficients of one sum in each row of the second.
+fn linear_combination(cx: &mut Ctx) -> Lowered {
+    let [x, c] = [cx.tensor(0)?, cx.tensor(1)?];
+    if x.ty.rank() == 0 || c.ty.rank() != 2 || c.ty.dims[1] != x.ty.dims[0] {
+        return Err(LowerError::runtime(format!(
+            "{}: coefficients of sizes [sums, {:?}] needed, got {:?}",
+            cx.op,
+            x.ty.dims.first(),
+            c.ty.dims.as_slice()
+        )));
+    }
+    let compute = x.ty.dtype.opmath();
+    let [xs, cs] = [cx.cast(x.value, compute)?, cx.cast(c.value, compute)?];
+    let r =
+        cx.math(|m| m.expr(cs).dot(m.expr(xs), contract(&[1], &[0]), compute).cast(x.ty.dtype).value())?;
     Ok(r.into())
 }
