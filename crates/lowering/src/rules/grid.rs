@@ -238,7 +238,8 @@ fn forward(cx: &mut Ctx, spatial: usize) -> Lowered {
     let (x, grid) = (cx.tensor(0)?, cx.tensor(1)?);
     let (s, out) = (Sampling::new(cx, 2)?, cx.out(0)?);
     refuse_cubic_volumes(s, spatial)?;
-    let acc = out.dtype.opmath();
+    // PyTorch's CPU computes in the type of the image.
+    let acc = out.dtype;
     let shape = Shape::new(&x.ty.dims, &grid.ty.dims);
     let dims = [shape.n, shape.c, shape.samples];
     let v = cx.math(|m| {
@@ -250,7 +251,14 @@ fn forward(cx: &mut Ctx, spatial: usize) -> Lowered {
             let (inside, flat) = shape.locate(m, &taps, &p);
             let weight = weight(&taps, &p);
             let value = image.take_rows(0, shape.spread(flat));
-            sum = sum + shape.per_channel(inside).select(value * shape.per_channel(weight), 0.0);
+            let (inside, weight) = (shape.per_channel(inside), shape.per_channel(weight));
+            // In a plane, a pixel outside is zero times its weight, which is NaN for a position that is not finite; in a
+            // volume it is skipped.
+            sum = sum
+                + match spatial == 2 {
+                    true => inside.select(value, 0.0) * weight,
+                    false => inside.select(value * weight, 0.0),
+                };
         }
         sum.reshape(&out.dims).cast(out.dtype).value()
     })?;
@@ -292,7 +300,8 @@ fn backward(cx: &mut Ctx, spatial: usize) -> Lowered {
     let grads = cx.math(|m| {
         let dy = m.expr(dy.value).cast(acc).reshape(&dims);
         let image = m.expr(x.value).cast(acc).flatten();
-        let taps = shape.taps(m.expr(grid.value).cast(acc), s);
+        // Positions in the image's type, as forward; sums are more exact.
+        let taps = shape.taps(m.expr(grid.value).cast(x.ty.dtype), s);
         let counts: Vec<usize> = taps.iter().map(Vec::len).collect();
         let mut dx = m.splat(acc, &x.ty.dims, Scalar::Int(0));
         let mut slopes = vec![m.splat(acc, &[shape.n, shape.samples], Scalar::Int(0)); spatial];
@@ -301,13 +310,13 @@ fn backward(cx: &mut Ctx, spatial: usize) -> Lowered {
             let inside_all = shape.per_channel(inside);
             let at = shape.spread(flat);
             if mask[0] {
-                let part = inside_all.select(dy * shape.per_channel(weight(&taps, &p)), 0.0);
+                let part = inside_all.select(dy * shape.per_channel(weight(&taps, &p).cast(acc)), 0.0);
                 dx = dx.put_flat(ScatterKind::Add, at, part);
             }
             if mask[1] {
                 let value = inside_all.select(image.take_rows(0, at) * dy, 0.0).sum(&[1]);
                 for (d, g) in slopes.iter_mut().enumerate() {
-                    *g = *g + value * slope(&taps, &p, d);
+                    *g = *g + value * slope(&taps, &p, d).cast(acc);
                 }
             }
         }

@@ -80,13 +80,14 @@ fn forward(cx: &mut Ctx) -> Lowered {
         let mean = stepwise_mean(mean, x, &[2, 3], &groups.last(lanes));
         let var = (centred * centred).reduce_keep(ReduceKind::Add, &[2, 3]) / groups.count();
         let rstd = (var + eps).rsqrt();
-        let mut y = centred * rstd;
-        if let Some(w) = &w {
-            y = y * groups.per_channel(m, w.value, acc);
-        }
-        if let Some(b) = &b {
-            y = y + groups.per_channel(m, b.value, acc);
-        }
+        // As PyTorch's CPU: a factor and a term per channel.
+        let scale = groups.weighted(m, w.as_ref().map(|w| w.value), rstd);
+        let shift = -(mean * scale);
+        let shift = match &b {
+            Some(b) => shift + groups.per_channel(m, b.value, acc),
+            None => shift,
+        };
+        let y = x * scale + shift;
         [(y, out), (mean, mean_ty), (rstd, rstd_ty)].map(|(v, ty)| v.reshape(&ty.dims).cast(ty.dtype).value())
     })?;
     Ok(Outcome::tensors(&values))
