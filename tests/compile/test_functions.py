@@ -301,3 +301,9 @@ def test_explain_and_metrics():
     assert "graphs: 1" in text and "no graph break" in text
     metrics = torch.neuron.get_dynamo_metrics()
     assert metrics["plans"] == 1 and metrics["calls"] == 3 and metrics == get_dynamo_metrics()
+
+
+def test_gradients_that_are_zero_without_memory():
+    x = randn(5, requires_grad=True)
+    (gradient,) = torch.autograd.grad(compiled(torch.sgn)(x).sum(), x)
+    assert gradient.abs().sum().item() == 0

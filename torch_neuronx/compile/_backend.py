@@ -1,6 +1,7 @@
 """The backend that Dynamo calls: AOTAutograd, then one runner per graph."""
 
 import torch
+from torch._dynamo import trace_rules
 from torch._dynamo.backends.common import aot_autograd
 from torch._functorch._aot_autograd.utils import register_graphsafe_rng_device_type
 from torch._functorch.partitioners import default_partition, min_cut_rematerialization_partition
@@ -11,6 +12,8 @@ from torch_neuronx.compile._runner import compile_graph
 
 # Dropout inside activation checkpointing needs generators whose state a graph can carry.
 register_graphsafe_rng_device_type("neuron")
+# The module `torch.neuron` runs as it is, like `torch.cuda`.
+trace_rules.add("torch_neuronx")
 
 
 def backend(gm: torch.fx.GraphModule, example_inputs, *, mode=None, options=None):

@@ -175,10 +175,11 @@ fn output(
         whole,
         flags: t.flags & (FLAG_CONJ | FLAG_NEG),
     };
-    if view.dims.contains(&0) {
+    if view.dims.contains(&0) || t.data.is_null() {
         let value = r.b.splat(view.dtype, &view.dims, Scalar::Int(0)).map_err(internal)?;
-        let k = results.fresh(view.dtype, &view.dims, &view.strides, value);
-        return Ok(made(Base::New(k), 0, true));
+        let dense = tnrs_types::contiguous_strides(&view.dims);
+        let k = results.fresh(view.dtype, &view.dims, &dense, value);
+        return Ok(Output { strides: dense, ..made(Base::New(k), 0, true) });
     }
     let start = r.memory.find(view.addr);
     if let Some(Owner::Input(i)) = start.map(|s| r.memory.stores[&s].owner) {

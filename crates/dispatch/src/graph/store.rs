@@ -144,7 +144,8 @@ impl Memory {
     /// The tensor's memory is valid when it is in host memory.
     pub unsafe fn read(&mut self, b: &mut Builder, t: &RawTensor, host: &mut dyn Host) -> Result<Value, CallError> {
         let view = Layout::of(t).ok_or_else(|| unknown(t))?;
-        if view.dims.contains(&0) {
+        // Zeros without memory are autograd's undefined gradients.
+        if view.dims.contains(&0) || t.data.is_null() {
             return b.splat(view.dtype, &view.dims, Scalar::Int(0)).map_err(refused);
         }
         if !t.on_device() {
