@@ -8,7 +8,8 @@ use crate::rules::arithmetic::times_one;
 use crate::{Ctx, Expr, LowerError, Row};
 
 /// `amax` and `amin`, of an `out=` argument.
-const EXTREMES: &str = "Expected the dtype for input and out to match, but got {want} for input's dtype and {got} for \
+const EXTREMES: &str =
+    "Expected the dtype for input and out to match, but got {want} for input's dtype and {got} for \
                         out's dtype.";
 
 /// Rows of this family.
