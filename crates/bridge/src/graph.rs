@@ -94,7 +94,12 @@ fn host() -> Shim {
     Shim { frame: std::ptr::null_mut() }
 }
 
-fn results<'py>(py: Python<'py>, plan: &Plan, a: &Arguments, outs: &[RawTensor]) -> PyResult<Bound<'py, PyList>> {
+fn results<'py>(
+    py: Python<'py>,
+    plan: &Plan,
+    a: &Arguments,
+    outs: &[RawTensor],
+) -> PyResult<Bound<'py, PyList>> {
     let mut tensors = Vec::with_capacity(plan.outputs().len());
     let mut taken: SmallVec<[bool; 16]> = SmallVec::from_elem(false, outs.len());
     for o in plan.outputs() {

@@ -182,13 +182,13 @@ pub fn stack() -> Option<String> {
 #[pymodule]
 mod _C {
     #[pymodule_export]
-    use crate::graph::Graph;
-    #[pymodule_export]
     use super::{
         current_device, device_count, device_properties, exchange_device, executed_ops, fallback_ops, flags,
         host_memory_stats, init, is_in_bad_fork, memory_snapshot, reset_executed_ops, reset_fallback_ops,
         row_names, set_dump, set_memory_fraction,
     };
+    #[pymodule_export]
+    use crate::graph::Graph;
     #[pymodule_export]
     #[allow(non_upper_case_globals, reason = "the names are Python's")]
     const __version__: &str = env!("CARGO_PKG_VERSION");

@@ -5,7 +5,9 @@
 //! stride; any other window is a gather of computed positions.
 
 use smallvec::{smallvec, SmallVec};
-use tnrs_hlo::{BinaryKind, Builder, GatherDims, HloError, Literal, ScatterDims, TensorType, UnaryKind, Value};
+use tnrs_hlo::{
+    BinaryKind, Builder, GatherDims, HloError, Literal, ScatterDims, TensorType, UnaryKind, Value,
+};
 use tnrs_types::{contiguous_strides, numel, DType, Dims, Scalar, ScatterKind};
 
 use crate::raw::RawTensor;
@@ -46,7 +48,11 @@ impl Layout {
         self.dtype == other.dtype
             && self.addr == other.addr
             && self.dims == other.dims
-            && self.dims.iter().zip(self.strides.iter().zip(&other.strides)).all(|(&d, (a, b))| d == 1 || a == b)
+            && self
+                .dims
+                .iter()
+                .zip(self.strides.iter().zip(&other.strides))
+                .all(|(&d, (a, b))| d == 1 || a == b)
     }
 
     /// Bytes from element 0 to the end of the last.
@@ -358,7 +364,8 @@ pub(super) unsafe fn literal(t: &RawTensor, layout: &Layout) -> Literal {
     for _ in 0..count {
         let offset: i64 = at.iter().zip(&layout.strides).map(|(i, s)| i * s).sum();
         // SAFETY: the caller's promise; the position is within the sizes.
-        let element = unsafe { std::slice::from_raw_parts(t.data.offset(offset as isize * size as isize), size) };
+        let element =
+            unsafe { std::slice::from_raw_parts(t.data.offset(offset as isize * size as isize), size) };
         bytes.extend_from_slice(element);
         for d in (0..at.len()).rev() {
             at[d] += 1;

@@ -301,9 +301,7 @@ impl Plan {
             blocks => host.philox(std::ptr::null_mut(), self.device, blocks)?,
         };
         let at = |s: &Source| match *s {
-            Source::Input(i, delta) => {
-                Arg::Memory(inputs[usize::from(i)].data.wrapping_offset(delta))
-            }
+            Source::Input(i, delta) => Arg::Memory(inputs[usize::from(i)].data.wrapping_offset(delta)),
             Source::Number(i) => Arg::Scalar(host_number(&inputs[usize::from(i)])),
             Source::Constant(k, delta) => {
                 let addr = self.constants[usize::from(k)].addr.wrapping_add_signed(delta);

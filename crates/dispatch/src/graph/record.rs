@@ -157,7 +157,10 @@ fn try_record(op: &OpState, args: &[RawArg], host: &mut dyn Host) -> Result<Rets
         Ok(done)
     })?;
     if !done.bounded.is_empty() {
-        return Err(CallError::Unsupported(format!("{}: the data decides the result's size", op.schema.name)));
+        return Err(CallError::Unsupported(format!(
+            "{}: the data decides the result's size",
+            op.schema.name
+        )));
     }
     // The framework makes its tensors while nothing of the recorder is borrowed: they ask it for memory.
     let mut resized: Vec<((u16, u16), RawTensor)> = Vec::new();

@@ -107,7 +107,9 @@ impl Memory {
     fn add_input(&mut self, input: u16, start: usize, len: usize, home: Option<Layout>) {
         let (mut lo, mut hi, mut shared) = (start, start + len, false);
         let (mut owner, mut first) = (Owner::Input(input), home);
-        while let Some(at) = self.stores.range(..hi).next_back().map(|(a, s)| (*a, a + s.len)).filter(|s| s.1 > lo) {
+        while let Some(at) =
+            self.stores.range(..hi).next_back().map(|(a, s)| (*a, a + s.len)).filter(|s| s.1 > lo)
+        {
             let old = self.stores.remove(&at.0).expect("the store was found at this address");
             (lo, hi, shared) = (lo.min(at.0), hi.max(at.1), true);
             (owner, first) = (old.owner, old.home);
@@ -142,7 +144,12 @@ impl Memory {
     ///
     /// # Safety
     /// The tensor's memory is valid when it is in host memory.
-    pub unsafe fn read(&mut self, b: &mut Builder, t: &RawTensor, host: &mut dyn Host) -> Result<Value, CallError> {
+    pub unsafe fn read(
+        &mut self,
+        b: &mut Builder,
+        t: &RawTensor,
+        host: &mut dyn Host,
+    ) -> Result<Value, CallError> {
         let view = Layout::of(t).ok_or_else(|| unknown(t))?;
         // Zeros without memory are autograd's undefined gradients.
         if view.dims.contains(&0) || t.data.is_null() {
@@ -199,15 +206,19 @@ impl Memory {
         let (start, len) = t.extent();
         let owner = Owner::Constant(self.constants.len() as u16);
         self.constants.push(Kept { addr: start, _tensor: host.retain(t) });
-        let store =
-            Store { len, owner, home: Layout::of(t), value: None, params: Vec::new(), shared: false };
+        let store = Store { len, owner, home: Layout::of(t), value: None, params: Vec::new(), shared: false };
         self.stores.insert(start, store);
         start
     }
 
     /// # Safety
     /// The tensor's memory is valid.
-    unsafe fn read_host(&mut self, b: &mut Builder, t: &RawTensor, view: &Layout) -> Result<Value, CallError> {
+    unsafe fn read_host(
+        &mut self,
+        b: &mut Builder,
+        t: &RawTensor,
+        view: &Layout,
+    ) -> Result<Value, CallError> {
         if let Some((i, _)) = self.host_inputs.iter().find(|(_, addr)| *addr == view.addr) {
             if !view.dims.is_empty() {
                 return Err(CallError::Unsupported("an input in host memory".to_owned()));
@@ -243,11 +254,8 @@ impl Memory {
                 _ => store.home.clone().ok_or_else(|| unknown(t))?,
             };
             // A first write of everything needs no old value.
-            let old = if home.same(&view) || view.covers(&home) {
-                new
-            } else {
-                self.read_at(b, start, &home)?
-            };
+            let old =
+                if home.same(&view) || view.covers(&home) { new } else { self.read_at(b, start, &home)? };
             let store = self.stores.get_mut(&start).expect("the store was found");
             (store.value, store.home) = (Some(old), Some(home));
         }

@@ -66,7 +66,12 @@ pub fn numbers(l: &Literal) -> Vec<f64> {
 impl Call {
     pub fn new(op: &str) -> Self {
         let row = table().into_iter().find(|r| r.op == op).unwrap_or_else(|| panic!("no row {op}"));
-        Call { row, cx: Ctx::new(row.op, Builder::new(row.op)), tensors: BTreeMap::new(), scalars: BTreeMap::new() }
+        Call {
+            row,
+            cx: Ctx::new(row.op, Builder::new(row.op)),
+            tensors: BTreeMap::new(),
+            scalars: BTreeMap::new(),
+        }
     }
     pub fn tensor(mut self, dtype: DType, dims: &[i64], values: &[f64]) -> Self {
         let i = self.cx.args.len();
