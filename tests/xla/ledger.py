@@ -9,6 +9,7 @@ from .tables import ABSENT_TYPES, known
 
 DOCS = pathlib.Path(__file__).resolve().parents[2] / "docs"
 JSON, MARKDOWN = DOCS / "xla.json", DOCS / "xla.md"
+KINDS = ("op_db", "foreach", "module_db", "optim_db")
 COLUMNS = {
     AGREES: "agree",
     CUSTOM: "custom calls",
@@ -90,6 +91,7 @@ def markdown(ledger, table, count):
         "- *custom calls*: a program of the case calls a routine that has no decomposition; its other programs agree.",
         *(f"- *type not in XLA*: {name}: {why}." for name, why in ABSENT_TYPES.items()),
         "- *nothing to compile*: views, copies and allocations.",
+        f"- Databases that have not been run with this record: {', '.join(f'`{k}`' for k in KINDS if k not in ledger) or 'none'}.",
         "",
         "| database | cases | " + " | ".join(COLUMNS.values()) + " | programs that agree |",
         "|---|" + "---|" * (len(COLUMNS) + 2),
