@@ -19,7 +19,6 @@ from . import ledger, slice
 
 # Cases of so many operators share a process, which keeps XLA's code for their programs.
 OPERATORS_A_PROCESS = 40
-KINDS = ("op_db", "foreach", "module_db", "optim_db")
 
 
 class OnXla:
@@ -34,13 +33,13 @@ class OnXla:
         return check(self.kind, name, dtype, samples, tick)
 
 
-for kind in KINDS:
+for kind in ledger.KINDS:
     DATABASES[f"xla {kind}"] = lambda kind=kind: OnXla(kind)
 
 
 def arguments():
     p = argparse.ArgumentParser(prog="python -m tests.xla", description=__doc__)
-    p.add_argument("--kind", default=",".join(KINDS), help="databases, comma-separated")
+    p.add_argument("--kind", default=",".join(ledger.KINDS), help="databases, comma-separated")
     p.add_argument("--only", default="", help="operators, comma-separated, by full name or by name without variant")
     p.add_argument("--dtypes", default="", help="dtypes, comma-separated")
     p.add_argument("--samples", type=int, default=1, help="samples of each case")

@@ -9,6 +9,7 @@ from .tables import ABSENT_TYPES, known
 
 DOCS = pathlib.Path(__file__).resolve().parents[2] / "docs"
 JSON, MARKDOWN = DOCS / "xla.json", DOCS / "xla.md"
+KINDS = ("op_db", "foreach", "module_db", "optim_db")
 COLUMNS = {
     AGREES: "agree",
     CUSTOM: "custom calls",
@@ -84,12 +85,13 @@ def markdown(ledger, table, count):
         f"Written by `make xla`, with PyTorch {torch.__version__.split('+')[0]} and jaxlib {jaxlib.__version__}. A case is one operator of PyTorch's databases in one dtype of those",
         "that the CPU supports. One sample of it, with its gradients, runs on the device; every program that this compiles passes the",
         "verifier, is run again as StableHLO on XLA's CPU client with the same operands (composites as their decompositions, random",
-        "numbers from the same counters), and has to give the device's results within PyTorch's tolerances. Results whose size the data",
-        "decides are compared up to that size.",
+        "numbers from the same counters), and has to give the device's results within PyTorch's tolerances; in programs that add up,",
+        "where terms may cancel, relative to the greatest element. Results whose size the data decides are compared up to that size.",
         "",
         "- *custom calls*: a program of the case calls a routine that has no decomposition; its other programs agree.",
         *(f"- *type not in XLA*: {name}: {why}." for name, why in ABSENT_TYPES.items()),
         "- *nothing to compile*: views, copies and allocations.",
+        f"- Databases that have not been run with this record: {', '.join(f'`{k}`' for k in KINDS if k not in ledger) or 'none'}.",
         "",
         "| database | cases | " + " | ".join(COLUMNS.values()) + " | programs that agree |",
         "|---|" + "---|" * (len(COLUMNS) + 2),

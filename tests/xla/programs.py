@@ -7,6 +7,7 @@ import pathlib
 import re
 
 CUSTOM = re.compile(r'call_target_name = "tnrs\.(\w+)"')
+SUMS = re.compile(r"stablehlo\.(reduce|dot_general|convolution|scatter|fft)\"")
 TYPE = re.compile(r"(\w+|complex<\w+>)\[[\d,]*\]")
 
 
@@ -38,6 +39,11 @@ class Program:
     def custom_calls(self):
         """Names of the routines that it calls."""
         return sorted(set(CUSTOM.findall(self.module)))
+
+    @property
+    def sums(self):
+        """It adds up: where terms cancel, the result is as exact as its terms, not as itself."""
+        return bool(SUMS.search(self.module))
 
     @property
     def dtypes(self):
