@@ -15,6 +15,8 @@ mod rows;
 mod tests;
 mod window;
 
+use std::ops::BitAnd;
+
 use tnrs_types::{DType, Dims};
 
 pub use desc::{ConvDesc, ConvPtrs};
@@ -70,30 +72,39 @@ pub unsafe fn conv(pool: &Pool, desc: &ConvDesc, ptrs: &ConvPtrs) {
 /// As [`conv`].
 unsafe fn kernel_is_finite(desc: &ConvDesc, ptrs: &ConvPtrs) -> bool {
     let features = desc.in_features / desc.feature_groups;
-    let sizes = [desc.out_features as i64, features as i64].into_iter().chain(desc.kernel.iter().copied());
-    let (strides, step) = (&desc.kernel_strides, desc.dtype.size() as isize);
-    let sizes: Dims = sizes.collect();
-    let exponent = match desc.dtype {
-        DType::F32 => 0x7f80_0000,
-        DType::BF16 => 0x7f80,
-        _ => 0x7c00,
-    };
-    (0..tnrs_types::numel(&sizes)).all(|i| {
-        let mut rest = i as i64;
+    let mut sizes: Dims = smallvec::smallvec![desc.out_features as i64, features as i64];
+    sizes.extend_from_slice(&desc.kernel);
+    let strides = &desc.kernel_strides;
+    let count = tnrs_types::numel(&sizes);
+    let reach: i64 = sizes.iter().zip(strides).map(|(n, s)| (n - 1) * s).sum();
+    let dense = strides.iter().all(|&s| s >= 0) && reach + 1 == count;
+    let runs = if dense { 1 } else { count };
+    (0..runs).all(|i| {
+        let mut rest = i;
         let at = (0..sizes.len()).rev().fold(0, |at, d| {
             let here = rest % sizes[d];
             rest /= sizes[d];
             at + here * strides[d]
         });
-        // SAFETY: an element of the kernel.
-        let bits = unsafe {
-            let p = ptrs.kernel.offset(at as isize * step);
-            if step == 4 {
-                p.cast::<u32>().read()
-            } else {
-                u32::from(p.cast::<u16>().read())
+        let (at, n) = (at as isize, (count / runs) as usize);
+        // SAFETY: elements of the kernel, all of them where they are dense.
+        unsafe {
+            match desc.dtype {
+                DType::F32 => are_finite(ptrs.kernel.cast::<u32>().offset(at), n, 0x7f80_0000),
+                DType::BF16 => are_finite(ptrs.kernel.cast::<u16>().offset(at), n, 0x7f80),
+                _ => are_finite(ptrs.kernel.cast::<u16>().offset(at), n, 0x7c00),
             }
-        };
-        bits & exponent != exponent
+        }
     })
+}
+
+/// Whether no float has all of the exponent's bits.
+///
+/// # Safety
+/// `x` must be valid for `n` elements.
+unsafe fn are_finite<T: Copy + PartialEq + BitAnd<Output = T>>(x: *const T, n: usize, exponent: T) -> bool {
+    // SAFETY: the contract is the caller's.
+    let x = unsafe { std::slice::from_raw_parts(x, n) };
+    // Parts without an early exit are vectorised.
+    x.chunks(512).all(|part| !part.iter().fold(false, |found, &v| found | (v & exponent == exponent)))
 }

@@ -112,7 +112,14 @@ pub(super) unsafe fn run(pool: &Pool, isa: Isa, desc: &ConvDesc, ptrs: &ConvPtrs
     let taps = kernel.iter().product::<i64>() as usize;
     let weights = Scratch::words(desc.out_features * features * taps);
     // SAFETY: the scratch holds every weight.
-    unsafe { arrange(desc, ptrs, kernel, (features, outs), weights.ptr()) };
+    let finite = unsafe {
+        arrange(desc, ptrs, kernel, (features, outs), weights.ptr());
+        super::are_finite(weights.ptr(), desc.out_features * features * taps, 0x7f80_0000)
+    };
+    // Rows leave out the padding, which is zero times infinity then.
+    if !finite {
+        return false;
+    }
     let call = Call {
         desc,
         ptrs: *ptrs,
