@@ -129,3 +129,20 @@ def test_nested(case):
     for a, e in zip(actual.unbind(), expected.unbind(), strict=True):
         torch.testing.assert_close(a.cpu(), e)
     torch.testing.assert_close(actual.to_padded_tensor(0).cpu(), expected.to_padded_tensor(0))
+
+
+@pytest.mark.parametrize("heads_first", [False, True])
+@pytest.mark.filterwarnings("ignore:The PyTorch API of nested tensors")
+def test_attention_of_jagged_tensors(heads_first):
+    offsets = torch.tensor([0, 3, 4, 9])
+    outs = []
+    for device in (DEV, "cpu"):
+        leaves = [(numbers(9, 2, 8) * k).to(device).detach().requires_grad_() for k in (0.3, 0.5, 1.0)]
+        parts = [torch.nested.nested_tensor_from_jagged(x, offsets=offsets.to(device)) for x in leaves]
+        if heads_first:
+            parts = [x.transpose(1, 2) for x in parts]
+        out = torch.nn.functional.scaled_dot_product_attention(*parts)
+        values = (out.transpose(1, 2) if heads_first else out).values()
+        values.square().sum().backward()
+        outs.append([x.cpu() for x in (values.detach(), *(x.grad for x in leaves))])
+    torch.testing.assert_close(*outs)

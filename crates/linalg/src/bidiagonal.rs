@@ -6,7 +6,7 @@ use num_traits::Float;
 use crate::mat::Mat;
 use crate::num::{one, zero, Num, Real};
 use crate::qr::{apply_q, factor};
-use crate::rotation::{from_left, from_right, rescale, rotate, rotation, sign, Reflections};
+use crate::rotation::{from_left, from_right, largest, rescale, rotate, rotation, sign, Limits, Reflections};
 
 /// Rotations per square of the size before the iteration gives up.
 const ROUNDS: usize = 6;
@@ -14,11 +14,25 @@ const ROUNDS: usize = 6;
 /// U, the singular values, and V as columns.
 type Parts<T> = (Mat<T>, Vec<<T as Num>::Part>, Mat<T>);
 
-/// Decomposes a matrix that is not empty. U and V get as many columns as `columns` says, at least min(m, n). The error
-/// is the number of off-diagonals that did not vanish.
-pub(crate) fn decompose<T: Num>(mut a: Mat<T>, columns: (usize, usize)) -> Result<Parts<T>, i32> {
+/// As [`decompose`]; single precision is computed in double, with the steps and so the signs of single.
+pub(crate) fn precise<T: Num>(a: Mat<T>, columns: (usize, usize)) -> Result<Parts<T>, i32> {
+    if !T::NARROW || !Float::is_finite(largest(&a)) {
+        return decompose(a, columns, Limits::of::<T>());
+    }
+    let (u, s, v) = decompose(a.map(T::widen), columns, Limits::of::<T>())?;
+    let s = s.into_iter().map(|s| T::narrow(T::Wide::real_of(s)).re()).collect();
+    Ok((u.map(T::narrow), s, v.map(T::narrow)))
+}
+
+/// Decomposes a matrix that is not empty. U and V get as many columns as `columns` says: none, or at least
+/// min(m, n). The error is the number of off-diagonals that did not vanish.
+fn decompose<T: Num>(
+    mut a: Mat<T>,
+    columns: (usize, usize),
+    limits: Limits<T::Part>,
+) -> Result<Parts<T>, i32> {
     let back = rescale(&mut a);
-    let (u, mut s, v) = route(a, columns)?;
+    let (u, mut s, v) = route(a, columns, limits)?;
     if let Some(by) = back {
         s.iter_mut().for_each(|s| *s *= by);
     }
@@ -27,14 +41,17 @@ pub(crate) fn decompose<T: Num>(mut a: Mat<T>, columns: (usize, usize)) -> Resul
 
 /// A tall or wide matrix is reduced to a triangular factor first, from the shapes on where the library under the CPU
 /// backend does so (measured there).
-fn route<T: Num>(mut a: Mat<T>, (p, q): (usize, usize)) -> Result<Parts<T>, i32> {
+fn route<T: Num>(mut a: Mat<T>, (p, q): (usize, usize), limits: Limits<T::Part>) -> Result<Parts<T>, i32> {
     let (m, n) = (a.m, a.n);
     let k = m.min(n);
     let (tall, wide) = if T::COMPLEX { (k * 17 / 9, k * 17 / 9) } else { (k * 3 / 2, k * 20) };
     let mut tau = vec![zero::<T>(); k];
     if m > n && m >= tall {
         factor(&mut a, &mut tau);
-        let (u, s, v) = direct(triangle(&a, false), (n, n))?;
+        let (u, s, v) = direct(triangle(&a, false), (n.min(p), n.min(q)), limits)?;
+        if p == 0 {
+            return Ok((u, s, v));
+        }
         let mut u = widened(&u, m, p, |x| x);
         apply_q(a.view(), &tau, &mut u, false, false);
         return Ok((u, s, v));
@@ -42,12 +59,15 @@ fn route<T: Num>(mut a: Mat<T>, (p, q): (usize, usize)) -> Result<Parts<T>, i32>
     if m < n && n >= wide {
         let mut a = adjoint(&a);
         factor(&mut a, &mut tau);
-        let (u, s, v) = direct(triangle(&a, true), (m, m))?;
+        let (u, s, v) = direct(triangle(&a, true), (m.min(p), m.min(q)), limits)?;
+        if p == 0 {
+            return Ok((u, s, v));
+        }
         let mut v = widened(&v, n, q, |x| x);
         apply_q(a.view(), &tau, &mut v, false, false);
         return Ok((u, s, v));
     }
-    direct(a, (p, q))
+    direct(a, (p, q), limits)
 }
 
 fn adjoint<T: Num>(a: &Mat<T>) -> Mat<T> {
@@ -97,7 +117,7 @@ fn eliminate_row<T: Num>(a: &mut Mat<T>, g: &mut Reflections<T>, i: usize, colum
 }
 
 /// By reflections from both sides alone.
-fn direct<T: Num>(mut a: Mat<T>, (p, q): (usize, usize)) -> Result<Parts<T>, i32> {
+fn direct<T: Num>(mut a: Mat<T>, (p, q): (usize, usize), limits: Limits<T::Part>) -> Result<Parts<T>, i32> {
     let (m, n) = (a.m, a.n);
     let k = m.min(n);
     let lower = m < n;
@@ -117,7 +137,8 @@ fn direct<T: Num>(mut a: Mat<T>, (p, q): (usize, usize)) -> Result<Parts<T>, i32
             }
         }
     }
-    let (mut u, mut v) = (Mat::eye(k, k), Mat::eye(k, k));
+    let rows = if p == 0 { 0 } else { k };
+    let (mut u, mut v) = (Mat::eye(rows, k), Mat::eye(rows, k));
     // Rotations from the left make a lower bidiagonal matrix an upper one.
     let mut turns = Vec::new();
     if lower {
@@ -127,7 +148,10 @@ fn direct<T: Num>(mut a: Mat<T>, (p, q): (usize, usize)) -> Result<Parts<T>, i32
             turns.push(t);
         }
     }
-    iterate(&mut d, &mut e, &mut u, &mut v)?;
+    iterate(&mut d, &mut e, &mut u, &mut v, limits)?;
+    if p == 0 {
+        return Ok((Mat::zeros(m, 0), d, Mat::zeros(n, 0)));
+    }
     for (j, t) in turns.iter().enumerate().rev() {
         for i in 0..k {
             let (x, y) = (u.at(j, i), u.at(j + 1, i));
@@ -218,14 +242,20 @@ fn two<R: Real>(f: R, g: R, h: R) -> ([R; 2], (R, R), (R, R)) {
 }
 
 /// Makes `d` the singular values, descending, of the upper bidiagonal matrix, and multiplies `u` and `v` by its vectors.
-fn iterate<R: Real>(d: &mut [R], e: &mut [R], u: &mut Mat<R>, v: &mut Mat<R>) -> Result<(), i32> {
+fn iterate<R: Real>(
+    d: &mut [R],
+    e: &mut [R],
+    u: &mut Mat<R>,
+    v: &mut Mat<R>,
+    limits: Limits<R>,
+) -> Result<(), i32> {
     let n = d.len();
     if n == 1 {
-        *u.at_mut(0, 0) = sign(one(), d[0]);
+        u.col_mut(0).fill(sign(one(), d[0]));
         d[0] = Float::abs(d[0]);
         return Ok(());
     }
-    sweeps(d, e, u, v)?;
+    sweeps(d, e, u, v, limits)?;
     for (i, d) in d.iter_mut().enumerate() {
         if *d < zero() {
             *d = -*d;
@@ -243,10 +273,15 @@ fn iterate<R: Real>(d: &mut [R], e: &mut [R], u: &mut Mat<R>, v: &mut Mat<R>) ->
     Ok(())
 }
 
-fn sweeps<R: Real>(d: &mut [R], e: &mut [R], u: &mut Mat<R>, v: &mut Mat<R>) -> Result<(), i32> {
+fn sweeps<R: Real>(
+    d: &mut [R],
+    e: &mut [R],
+    u: &mut Mat<R>,
+    v: &mut Mat<R>,
+    Limits { eps, tiny }: Limits<R>,
+) -> Result<(), i32> {
     let n = d.len();
     let size = R::lit(n as f64);
-    let eps = <R as Float>::epsilon() * R::lit(0.5);
     let power = Float::powf(eps, R::lit(-0.125));
     let tol = Float::max(R::lit(10.0), Float::min(R::lit(100.0), power)) * eps;
     // A lower bound of the smallest singular value.
@@ -260,7 +295,7 @@ fn sweeps<R: Real>(d: &mut [R], e: &mut [R], u: &mut Mat<R>, v: &mut Mat<R>) -> 
         least = Float::min(least, mu);
     }
     let rounds = ROUNDS * n * n;
-    let floor = R::lit(rounds as f64) * <R as Float>::min_positive_value();
+    let floor = R::lit(rounds as f64) * tiny;
     let small = Float::max(tol * least / Float::sqrt(size), floor);
     let (mut done, mut m, mut down, mut old) = (0, n - 1, true, None);
     while m > 0 {
@@ -301,8 +336,8 @@ fn sweeps<R: Real>(d: &mut [R], e: &mut [R], u: &mut Mat<R>, v: &mut Mat<R>) -> 
         };
         old = Some((l, m));
         done += m - l;
-        let shift =
-            shift(d, e, (l, m), down, size * tol * (least / largest) <= Float::max(eps, R::lit(0.01) * tol));
+        let inaccurate = size * tol * (least / largest) <= Float::max(eps, R::lit(0.01) * tol);
+        let shift = if inaccurate { zero() } else { shift(d, e, (l, m), down, eps) };
         chase(d, e, (u, v), (l, m), down, shift);
         let end = if down { m - 1 } else { l };
         if Float::abs(e[end]) <= small {
@@ -335,15 +370,12 @@ fn converged<R: Real>(d: &[R], e: &mut [R], (l, m): (usize, usize), down: bool, 
     Some(least)
 }
 
-/// The shift, 0 where one would cost the small values their accuracy.
-fn shift<R: Real>(d: &[R], e: &[R], (l, m): (usize, usize), down: bool, inaccurate: bool) -> R {
-    if inaccurate {
-        return zero();
-    }
+/// The shift, 0 where it is small beside the block's end.
+fn shift<R: Real>(d: &[R], e: &[R], (l, m): (usize, usize), down: bool, eps: R) -> R {
     let (start, at) = if down { (d[l], m - 1) } else { (d[m], l) };
     let (shift, _) = values_of_two(d[at], e[at], d[at + 1]);
     let part = shift / Float::abs(start);
-    if start != zero() && part * part < <R as Float>::epsilon() * R::lit(0.5) {
+    if start != zero() && part * part < eps {
         return zero();
     }
     shift

@@ -7,7 +7,7 @@ use num_traits::Float;
 
 use crate::mat::{with_scratch, Mat};
 use crate::num::{zero, Num};
-use crate::rotation::SMALL;
+use crate::rotation::{FEW, SMALL};
 use crate::tridiagonal;
 
 /// Decomposes an n×n Hermitian matrix of which one triangle is read. `w` gets the eigenvalues, ascending, and `v` (if
@@ -27,7 +27,7 @@ pub fn eigh<T: Num>(a: &[T], n: usize, upper: bool, w: &mut [T::Part], v: &mut [
     let want = !v.is_empty();
     let result = match n {
         0 => Ok((vec![], x)),
-        1..=SMALL if want || !finite => tridiagonal::decompose(x, upper),
+        1..=SMALL if want || !finite || n <= FEW => tridiagonal::precise(x, upper, want),
         _ if finite => large(&x, want, upper),
         _ => Ok((vec![Float::nan(); n], Mat::filled(n, n, T::lit(f64::NAN)))),
     };
@@ -48,7 +48,7 @@ pub fn eigh<T: Num>(a: &[T], n: usize, upper: bool, w: &mut [T::Part], v: &mut [
     }
 }
 
-/// By the library, from the lower triangle; `flipped` as in [`tridiagonal::decompose`].
+/// By the library, from the lower triangle; `flipped` as in [`tridiagonal::precise`].
 fn large<T: Num>(x: &Mat<T>, want: bool, flipped: bool) -> Result<(Vec<T::Part>, Mat<T>), i32> {
     let n = x.n;
     let which = if want { ComputeEigenvectors::Yes } else { ComputeEigenvectors::No };

@@ -102,6 +102,14 @@ impl<T: Num> Mat<T> {
             }
         }
     }
+    /// The same matrix of other elements.
+    pub fn map<S: Num>(&self, f: impl Fn(T) -> S) -> Mat<S> {
+        let mut x = Mat::zeros(self.m, self.n);
+        for j in 0..self.n {
+            x.col_mut(j).iter_mut().zip(self.col(j)).for_each(|(to, v)| *to = f(*v));
+        }
+        x
+    }
     /// A column.
     pub fn col(&self, j: usize) -> &[T] {
         &self.data[j * self.ld..][..self.m]

@@ -34,6 +34,8 @@ pub trait Num:
     const COMPLEX: bool;
     /// The same in double precision.
     type Wide: Num;
+    /// Whether that is another type.
+    const NARROW: bool = std::mem::size_of::<Self>() != std::mem::size_of::<Self::Wide>();
     /// To double precision.
     fn widen(self) -> Self::Wide;
     /// From double precision.
@@ -105,7 +107,7 @@ pub(crate) fn widened<T: Num>(
     out: &mut [T],
     f: impl FnOnce(&[T::Wide], &mut [T::Wide]),
 ) -> bool {
-    if n > WIDENED || std::mem::size_of::<T>() == std::mem::size_of::<T::Wide>() {
+    if n > WIDENED || !T::NARROW {
         return false;
     }
     let wide: Vec<T::Wide> = a.iter().map(|x| x.widen()).collect();

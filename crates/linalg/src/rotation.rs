@@ -11,6 +11,27 @@ use crate::qr::reflector;
 /// follow from another order of operations.
 pub(crate) const SMALL: usize = 25;
 
+/// The largest size at which they are faster for values alone, too.
+pub(crate) const FEW: usize = 4;
+
+/// Where an iteration stops: rounding unit and smallest normal number.
+#[derive(Clone, Copy)]
+pub(crate) struct Limits<R> {
+    pub eps: R,
+    pub tiny: R,
+}
+
+impl<R: Real> Limits<R> {
+    /// Those of `T`, which may be narrower than `R`: double precision then takes as many steps as single would.
+    pub fn of<T: Num>() -> Limits<R> {
+        let lit = |x: T::Part| R::lit(num_traits::ToPrimitive::to_f64(&x).unwrap_or(0.0));
+        Limits {
+            eps: lit(<T::Part as Float>::epsilon()) * R::lit(0.5),
+            tiny: lit(<T::Part as Float>::min_positive_value()),
+        }
+    }
+}
+
 /// |size| with the sign of `of`; a NaN has the sign that is stored.
 #[inline(always)]
 pub(crate) fn sign<R: Real>(size: R, of: R) -> R {

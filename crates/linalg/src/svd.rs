@@ -7,7 +7,7 @@ use faer::Par;
 use crate::bidiagonal;
 use crate::mat::{with_scratch, Mat};
 use crate::num::{zero, Num};
-use crate::rotation::{largest, SMALL};
+use crate::rotation::{largest, FEW, SMALL};
 
 /// Which singular vectors are wanted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,11 +39,13 @@ pub(crate) fn decompose<T: Num>(a: &Mat<T>, vectors: Vectors) -> Result<Svd<T>, 
     }
     let finite = num_traits::Float::is_finite(most);
     let wanted = match vectors {
+        Vectors::No => (0, 0),
         Vectors::Full => (m, n),
-        _ => (k, k),
+        Vectors::Thin => (k, k),
     };
-    if (1..=SMALL).contains(&k) && vectors != Vectors::No {
-        let (u, s, v) = bidiagonal::decompose(a.clone(), wanted)?;
+    // LAPACK's iteration for values alone turns what is not finite to NaN.
+    if (1..=SMALL).contains(&k) && (vectors != Vectors::No || finite && k <= FEW) {
+        let (u, s, v) = bidiagonal::precise(a.clone(), wanted)?;
         return Ok(Svd { u, s, v });
     }
     if !finite {
@@ -51,11 +53,12 @@ pub(crate) fn decompose<T: Num>(a: &Mat<T>, vectors: Vectors) -> Result<Svd<T>, 
         let s = vec![num_traits::Float::nan(); k];
         return Ok(Svd { u: Mat::filled(m, wanted.0, nan), s, v: Mat::filled(n, wanted.1, nan) });
     }
-    let (which, p, q) = match vectors {
-        Vectors::No => (ComputeSvdVectors::No, 0, 0),
-        Vectors::Thin => (ComputeSvdVectors::Thin, k, k),
-        Vectors::Full => (ComputeSvdVectors::Full, m, n),
+    let which = match vectors {
+        Vectors::No => ComputeSvdVectors::No,
+        Vectors::Thin => ComputeSvdVectors::Thin,
+        Vectors::Full => ComputeSvdVectors::Full,
     };
+    let (p, q) = wanted;
     let (mut u, mut v) = (Mat::zeros(m, p), Mat::zeros(n, q));
     let mut s = vec![zero::<T>(); k];
     let req = svd_scratch::<T>(m, n, which, which, Par::Seq, Default::default());

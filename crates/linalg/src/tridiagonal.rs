@@ -5,14 +5,32 @@ use num_traits::Float;
 
 use crate::mat::{axpy, dot, Mat};
 use crate::num::{one, zero, Num, Real};
-use crate::rotation::{rescale, rotate, rotation_of_larger, sign, Reflections};
+use crate::rotation::{largest, rescale, rotate, rotation_of_larger, sign, Limits, Reflections};
 
 /// Sweeps per eigenvalue before the iteration gives up.
 const SWEEPS: usize = 30;
 
+/// As [`decompose`]; single precision is computed in double, with the steps and so the signs of single.
+pub(crate) fn precise<T: Num>(
+    x: Mat<T>,
+    flipped: bool,
+    vectors: bool,
+) -> Result<(Vec<T::Part>, Mat<T>), i32> {
+    if !T::NARROW || !Float::is_finite(largest(&x)) {
+        return decompose(x, flipped, vectors, Limits::of::<T>());
+    }
+    let (w, v) = decompose(x.map(T::widen), flipped, vectors, Limits::of::<T>())?;
+    Ok((w.into_iter().map(|w| T::narrow(T::Wide::real_of(w)).re()).collect(), v.map(T::narrow)))
+}
+
 /// Decomposes the matrix whose lower triangle is in `x`. `flipped` says that rows and columns are in reverse order,
 /// which is how an upper triangle comes here. The error is the number of off-diagonals that did not vanish.
-pub(crate) fn decompose<T: Num>(mut x: Mat<T>, flipped: bool) -> Result<(Vec<T::Part>, Mat<T>), i32> {
+fn decompose<T: Num>(
+    mut x: Mat<T>,
+    flipped: bool,
+    vectors: bool,
+    limits: Limits<T::Part>,
+) -> Result<(Vec<T::Part>, Mat<T>), i32> {
     let n = x.n;
     if n == 1 {
         return Ok((vec![x.at(0, 0).re()], Mat::eye(1, 1)));
@@ -28,17 +46,17 @@ pub(crate) fn decompose<T: Num>(mut x: Mat<T>, flipped: bool) -> Result<(Vec<T::
         d.reverse();
         e.reverse();
     }
-    let mut z = Mat::eye(n, n);
-    iterate(&mut d, &mut e, &mut z)?;
+    let mut z = Mat::eye(if vectors { n } else { 0 }, n);
+    iterate(&mut d, &mut e, &mut z, limits)?;
     sort(&mut d, &mut z);
     if let Some(by) = back {
         d.iter_mut().for_each(|d| *d *= by);
     }
-    let mut v = Mat::zeros(n, n);
-    let flip = |v: &mut Mat<T>| (0..if flipped { n } else { 0 }).for_each(|j| v.col_mut(j).reverse());
-    for j in 0..n {
-        v.col_mut(j).iter_mut().zip(z.col(j)).for_each(|(v, z)| *v = T::real_of(*z));
+    if !vectors {
+        return Ok((d, Mat::zeros(0, 0)));
     }
+    let mut v = z.map(T::real_of);
+    let flip = |v: &mut Mat<T>| (0..if flipped { n } else { 0 }).for_each(|j| v.col_mut(j).reverse());
     flip(&mut v);
     q.apply(&mut v);
     flip(&mut v);
@@ -115,10 +133,8 @@ fn two<R: Real>(a: R, b: R, c: R) -> (R, R, R, R) {
 }
 
 /// Makes `d` the eigenvalues of the tridiagonal matrix, and multiplies `z` by the vectors.
-fn iterate<R: Real>(d: &mut [R], e: &mut [R], z: &mut Mat<R>) -> Result<(), i32> {
+fn iterate<R: Real>(d: &mut [R], e: &mut [R], z: &mut Mat<R>, limits: Limits<R>) -> Result<(), i32> {
     let n = d.len();
-    // Half of the distance from 1 to the next number.
-    let eps = <R as Float>::epsilon() * R::lit(0.5);
     let mut sweeps = SWEEPS * n;
     let mut start = 0;
     while start < n {
@@ -128,7 +144,7 @@ fn iterate<R: Real>(d: &mut [R], e: &mut [R], z: &mut Mat<R>) -> Result<(), i32>
         // A block that does not split.
         let mut end = start;
         while end + 1 < n {
-            let small = Float::sqrt(Float::abs(d[end])) * Float::sqrt(Float::abs(d[end + 1])) * eps;
+            let small = Float::sqrt(Float::abs(d[end])) * Float::sqrt(Float::abs(d[end + 1])) * limits.eps;
             if e[end] == zero() || Float::abs(e[end]) <= small {
                 e[end] = zero();
                 break;
@@ -142,7 +158,7 @@ fn iterate<R: Real>(d: &mut [R], e: &mut [R], z: &mut Mat<R>) -> Result<(), i32>
         }
         // Towards the smaller end: QL from the top or QR from the bottom.
         let up = Float::abs(d[to]) < Float::abs(d[from]);
-        if !block(d, e, z, (from, to), up, &mut sweeps) {
+        if !block(d, e, z, (from, to), up, &mut sweeps, limits) {
             return Err(e.iter().filter(|e| **e != zero()).count() as i32);
         }
     }
@@ -158,9 +174,9 @@ fn block<R: Real>(
     (from, to): (usize, usize),
     up: bool,
     sweeps: &mut usize,
+    limits: Limits<R>,
 ) -> bool {
-    let eps = <R as Float>::epsilon() * R::lit(0.5);
-    let (eps2, tiny) = (eps * eps, <R as Float>::min_positive_value());
+    let eps2 = limits.eps * limits.eps;
     // Position k of the block, counted from where the iteration starts, and the off-diagonal after it.
     let at = |k: usize| if up { to - k } else { from + k };
     let after = |k: usize| if up { to - k - 1 } else { from + k };
@@ -170,7 +186,7 @@ fn block<R: Real>(
         let mut m = l;
         while m < last {
             let off = Float::abs(e[after(m)]);
-            if off * off <= (eps2 * Float::abs(d[at(m)])) * Float::abs(d[at(m + 1)]) + tiny {
+            if off * off <= (eps2 * Float::abs(d[at(m)])) * Float::abs(d[at(m + 1)]) + limits.tiny {
                 e[after(m)] = zero();
                 break;
             }

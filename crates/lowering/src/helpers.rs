@@ -209,7 +209,7 @@ impl Ctx {
         if supported(dtype) {
             return Ok(());
         }
-        Err(LowerError::unsupported(format!("\"{kernel}\" not implemented for '{}'", dtype.hlo_name())))
+        Err(LowerError::unsupported(format!("\"{kernel}\" not implemented for '{}'", dtype.torch_name())))
     }
 }
 

@@ -36,7 +36,27 @@ pub(super) fn join(batch: &[i64], dims: &[i64]) -> Dims {
     batch.iter().chain(dims).copied().collect()
 }
 
-/// A custom call with integer attributes.
+/// The CPU backend's name of a routine, for its words about element types.
+fn kernel(cx: &Ctx, name: &str) -> &'static str {
+    match name {
+        "cholesky" => "cholesky_cpu",
+        "lu" => "lu_cpu",
+        "lu_solve" => "linalg.lu_solve_cpu",
+        "triangular_solve" if cx.op.contains("cholesky") => "cholesky_solve_cpu",
+        "triangular_solve" => "triangular_solve_cpu",
+        "geqrf" => "geqrf_cpu",
+        "householder_product" => "orgqr_cpu",
+        "ormqr" => "ormqr_cpu",
+        "svd" => "linalg_svd_cpu",
+        "eigh" => "linalg_eigh_cpu",
+        "eig" => "linalg_eig_out_cpu",
+        "ldl" => "ldl_factor_kernel_cpu",
+        "ldl_solve" => "ldl_solve_kernel_cpu",
+        _ => "linalg_lstsq_cpu",
+    }
+}
+
+/// A custom call with integer attributes. Matrices are of 32-bit floats or wider.
 pub(super) fn call(
     cx: &mut Ctx,
     name: &str,
@@ -44,6 +64,15 @@ pub(super) fn call(
     operands: &[Value],
     results: &[(DType, Dims)],
 ) -> Result<Vec<Value>, LowerError> {
+    let dtype = cx.b.ty(operands[0]).dtype;
+    let on_codes = matches!(name, "row_order" | "check_info");
+    if !on_codes && !matches!(dtype, DType::F32 | DType::F64 | DType::C64 | DType::C128) {
+        let kernel = kernel(cx, name);
+        return Err(LowerError::unsupported(format!(
+            "\"{kernel}\" not implemented for '{}'",
+            dtype.torch_name()
+        )));
+    }
     let attrs: Vec<Scalar> = attrs.iter().map(|&i| Scalar::Int(i)).collect();
     let types: Vec<TensorType> = results.iter().map(|(t, d)| TensorType::new(*t, d)).collect();
     Ok(cx.b.custom_call(name, &attrs, operands, &types)?.to_vec())
@@ -185,7 +214,10 @@ fn cholesky_solve(cx: &mut Ctx) -> Lowered {
 fn solve_triangular(cx: &mut Ctx) -> Lowered {
     let (a, b) = (cx.tensor(0)?, cx.tensor(1)?);
     let (upper, left, unit) = (cx.bool(2), cx.bool(3), cx.bool(4));
+    // As on the CPU the right-hand side takes the matrix' type.
+    let a_type = a.ty.dtype;
     let (a, b) = common_batch(cx, &a, &b)?;
+    let b = cx.cast(b, a_type)?;
     let attrs = [i64::from(upper), i64::from(unit), 0, i64::from(left)];
     Ok(call_like(cx, "triangular_solve", &attrs, &[a, b], b)?.into())
 }
