@@ -73,6 +73,11 @@ at::Tensor elemt(const at::Tensor& x, const OptionalTensor& weight, const Option
   return y.to(x.scalar_type());
 }
 
+at::Tensor& elemt_out(const at::Tensor& x, const OptionalTensor& weight, const OptionalTensor& bias, const at::Tensor& mean,
+    const at::Tensor& invstd, double eps, at::Tensor& out) {
+  return out.resize_(x.sizes()).copy_(elemt(x, weight, bias, mean, invstd, eps));
+}
+
 // Statistics of all parts from those of each, [parts, channels], and how much each part holds.
 std::tuple<at::Tensor, at::Tensor> gather_counted(const at::Tensor& x, const at::Tensor& mean, const at::Tensor& invstd,
     const OptionalTensor& running_mean, const OptionalTensor& running_var, double momentum, double eps,
@@ -120,6 +125,7 @@ void register_batch_norm(torch::Library& m) {
   m.impl("batch_norm_stats", batch_norm::stats);
   m.impl("batch_norm_update_stats", batch_norm::update_stats);
   m.impl("batch_norm_elemt", batch_norm::elemt);
+  m.impl("batch_norm_elemt.out", batch_norm::elemt_out);
   m.impl("batch_norm_gather_stats", batch_norm::gather);
   m.impl("batch_norm_gather_stats_with_counts", batch_norm::gather_counted);
   m.impl("batch_norm_backward_reduce", batch_norm::backward_reduce);

@@ -46,15 +46,15 @@ Pair fake_quantize_channels(const at::Tensor& x, const at::Tensor& scale, const 
 
 using Gradients = std::tuple<at::Tensor, at::Tensor, at::Tensor>;
 
-// Of the data, and for each element of the scale and the zero point. The zero point is rounded as PyTorch's backward does.
-Gradients gradients(const at::Tensor& dy, const at::Tensor& x, const at::Tensor& scale, const at::Tensor& zero_point,
+// Of the data, and for each element of the scale and the zero point, which is rounded but not yet within the range.
+Gradients gradients(const at::Tensor& dy, const at::Tensor& x, const at::Tensor& scale, const at::Tensor& rounded,
     int64_t low, int64_t high, double factor) {
   TORCH_CHECK(dy.scalar_type() == at::kFloat && x.scalar_type() == at::kFloat && scale.scalar_type() == at::kFloat &&
-      zero_point.scalar_type() == at::kFloat, "expected scalar type Float");
+      rounded.scalar_type() == at::kFloat, "expected scalar type Float");
   TORCH_CHECK(dy.sizes() == x.sizes(), "`X` and `dY` are not the same size");
   TORCH_CHECK(low <= 0 && high >= 0, "`quant_min` should be less than or equal to `quant_max`, and the quantization range "
       "should include 0.");
-  const at::Tensor z = zero_point.add(0.5).clamp(low, high).trunc(), inverse = scale.reciprocal();
+  const at::Tensor z = rounded.clamp(low, high), inverse = scale.reciprocal();
   const at::Tensor q = x.mul(inverse).round().add(z), kept = q.clamp(low, high), inside = kept.eq(q);
   const at::Tensor y = kept.sub(z).mul(scale);
   const at::Tensor of_scale = at::where(inside, y.sub(x).mul(inverse), kept.sub(z));
@@ -68,7 +68,9 @@ Gradients learnable_backward(const at::Tensor& dy, const at::Tensor& x, const at
   if (x.numel() == 0) {
     return {x, scale, zero_point};
   }
-  const auto [dx, ds, dz] = gradients(dy, x, scale.reshape({}), zero_point.reshape({}), low, high, factor);
+  // PyTorch's backward of one scale cuts off where its others round.
+  const at::Tensor cut = zero_point.reshape({}).add(0.5).trunc();
+  const auto [dx, ds, dz] = gradients(dy, x, scale.reshape({}), cut, low, high, factor);
   return {dx, ds.sum().unsqueeze(0), dz.sum().unsqueeze(0)};
 }
 
@@ -81,7 +83,7 @@ Gradients learnable_channels_backward(const at::Tensor& dy, const at::Tensor& x,
     return {x, scale, zero_point};
   }
   const auto [dx, ds, dz] =
-      gradients(dy, x, along(scale, x, axis), along(zero_point, x, axis), low, high, factor);
+      gradients(dy, x, along(scale, x, axis), along(zero_point.round(), x, axis), low, high, factor);
   std::vector<int64_t> others;
   for (int64_t d = 0; d < x.dim(); d++) {
     if (d != axis) {

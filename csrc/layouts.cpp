@@ -48,8 +48,8 @@ const char* const kNested =
     "_safe_softmax bmm to_padded_tensor";
 
 const char* const kQuantized =
-    "as_strided empty.memory_format _empty_affine_quantized _empty_per_channel_affine_quantized empty_like "
-    "empty_strided max.dim min.dim _reshape_alias squeeze squeeze.dim squeeze.dims flip unsqueeze "
+    "as_strided empty.memory_format _empty_affine_quantized _empty_per_channel_affine_quantized empty_quantized empty_like "
+    "empty_strided max.dim min.dim _reshape_alias squeeze squeeze.dim squeeze.dims unsqueeze "
     "clone dequantize.self q_scale q_zero_point q_per_channel_scales q_per_channel_zero_points q_per_channel_axis qscheme "
     "set_.source_Storage_storage_offset view unfold";
 

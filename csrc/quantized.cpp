@@ -3,7 +3,6 @@
 #include "layouts.h"
 
 #include <ATen/native/quantized/AffineQuantizer.h>
-#include <ATen/ops/empty_quantized_native.h>
 #include <ATen/quantized/QTensorImpl.h>
 #include <ATen/quantized/Quantizer.h>
 
@@ -83,14 +82,6 @@ at::Tensor with_integers(const at::Tensor& values, const at::Tensor& like) {
   return q;
 }
 
-// PyTorch's Python binding names the CPU where the caller names no device.
-at::Tensor empty_like_quantizer(at::IntArrayRef sizes, const at::Tensor& like, std::optional<at::ScalarType> dtype,
-    std::optional<at::Layout> layout, std::optional<at::Device> device, std::optional<bool> pinned,
-    std::optional<at::MemoryFormat> format) {
-  const auto place = device && !device->is_cpu() ? device : like.device();
-  return at::native::empty_quantized(sizes, like, dtype, layout, place, pinned, format);
-}
-
 at::Tensor make_per_tensor(const at::Tensor& self, double scale, int64_t zero_point) {
   at::Tensor q = at::_empty_affine_quantized(
       self.sizes(), self.options().dtype(c10::toQIntType(self.scalar_type())), scale, zero_point);
@@ -166,6 +157,7 @@ at::Tensor& relu_inplace(at::Tensor& q) {
 at::Tensor index_select(const at::Tensor& q, int64_t dim, const at::Tensor& index) {
   return with_integers(integers(q).index_select(dim, index), q);
 }
+at::Tensor flip(const at::Tensor& q, at::IntArrayRef dims) { return with_integers(integers(q).flip(dims), q); }
 bool equal(const at::Tensor& a, const at::Tensor& b) {
   return b.is_quantized() && a.qscheme() == b.qscheme() && a.scalar_type() == b.scalar_type() && a.sizes() == b.sizes() &&
       at::get_qtensorimpl(a)->quantizer()->equalTo(at::get_qtensorimpl(b)->quantizer()) && at::equal(integers(a), integers(b));
@@ -229,7 +221,6 @@ void register_quantized(torch::Library& m, torch::Library& dense) {
   at::native::dequantize_tensor_per_tensor_affine_stub.set_privateuse1_dispatch_ptr(&dequantize);
   at::native::dequantize_tensor_per_channel_affine_stub.set_privateuse1_dispatch_ptr(&dequantize_channels);
   at::native::dequantize_tensor_per_channel_float_qparams_stub.set_privateuse1_dispatch_ptr(&dequantize_channels);
-  m.impl("empty_quantized", quantized::empty_like_quantizer);
   m.impl("int_repr", quantized::int_repr);
   m.impl("_copy_from", quantized::copy_from);
   m.impl("dequantize.tensors", quantized::dequantize_list);
@@ -240,6 +231,7 @@ void register_quantized(torch::Library& m, torch::Library& dense) {
   m.impl("relu", quantized::relu);
   m.impl("relu_", quantized::relu_inplace);
   m.impl("index_select", quantized::index_select);
+  m.impl("flip", quantized::flip);
   m.impl("equal", quantized::equal);
   m.impl("fill_.Scalar", quantized::fill);
   m.impl("fill_.Tensor", quantized::fill_tensor);

@@ -142,6 +142,9 @@ bool is_set_to(const at::Tensor& self, const at::Tensor& source) {
       self.storage_offset() == source.storage_offset() && self.sizes() == source.sizes() && self.strides() == source.strides();
 }
 
+// The device's memory is not shared until it is written.
+at::Tensor lazy_clone(const at::Tensor& self) { return self.clone(); }
+
 const at::Tensor& resize_output(const at::Tensor& self, c10::IntArrayRef size, c10::Device device) {
   TORCH_CHECK(device_at(device_of(device)) == self.device(), "out Tensor doesn't have the correct device set");
   return at::native::resize_output_check(self, size) ? neuron::resize(self, size, std::nullopt) : self;
@@ -156,6 +159,7 @@ void register_storage_ops(torch::Library& m) {
   m.impl("resize_", resize);
   m.impl("_resize_output_", resize_output);
   m.impl("is_set_to", is_set_to);
+  m.impl("_lazy_clone", lazy_clone);
   m.impl("set_", set_nothing);
   m.impl("set_.source_Tensor", set_tensor);
   m.impl("set_.source_Storage", set_storage);

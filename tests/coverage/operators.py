@@ -234,7 +234,9 @@ class Sample:
         """What was written to, and whether it kept its strides where it had no need to grow."""
         outs = [destination(t, kind, device) for t in like]
         strides = [t.stride() for t in outs]
-        self.call(arguments, out=outs[0] if isinstance(self.want, torch.Tensor) else outs)
+        # PyTorch's reference implementations take nothing but a tuple.
+        several = outs if isinstance(self.want, list) else tuple(outs)
+        self.call(arguments, out=outs[0] if isinstance(self.want, torch.Tensor) else several)
         return outs, kind == GROWS or strides == [t.stride() for t in outs]
 
 

@@ -81,9 +81,9 @@ DROPOUT = {
     "nn.functional.scaled_dot_product_attention": lambda sample: sample.kwargs.get("dropout_p", 0.0) > 0,
 }
 
-# Operators that return statistics after the result. The CPU keeps them in the operand's dtype, and leaves them empty in
-# evaluation; PyTorch's meta kernels and other devices return f32, and the running statistics.
-STATISTICS = {"native_layer_norm", "native_batch_norm", "_native_batch_norm_legit", "_batch_norm_with_update"}
+# Operators that return statistics after the result. The CPU keeps them in the operand's dtype; PyTorch's meta kernels and
+# other devices return f32.
+STATISTICS = {"native_layer_norm"}
 
 # Operators that leave open which of equal elements they find; the value is the dim they search.
 TIES = {
@@ -98,4 +98,8 @@ TIES = {
 UNDETERMINED = {"linalg.eig", "linalg.eigh", "linalg.svd", "pca_lowrank", "svd", "svd_lowrank"}
 
 # Operator and check: why it differs from the CPU, for the ledger. An entry that no failure needs is an error.
-EXPECTED = {}
+_UNSTABLE = "the CPU's default sort is not stable; the device's is, so among equal elements it finds others"
+EXPECTED = {
+    "argsort values": _UNSTABLE,
+    "msort gradients": _UNSTABLE,
+}

@@ -89,7 +89,8 @@ pub enum Op {
     /// `clamp(min, operand, max)`; `min` and `max` may be rank 0.
     Clamp,
     /// `convert` to the result's element type. Float to integer truncates toward zero; out of range and NaN are
-    /// implementation-defined (softcore and the interpreter saturate, NaN gives 0); anything to bool is `!= 0`.
+    /// implementation-defined (softcore and the interpreter do as PyTorch's CPU kernels: by way of a signed word, whose
+    /// least number stands for both, and of which narrower types keep the low bits); anything to bool is `!= 0`.
     /// Float8_e4m3fn has no infinity: what is beyond its range becomes its greatest number, as in PyTorch.
     Convert,
     /// `bitcast_convert` to the result's element type of equal size.

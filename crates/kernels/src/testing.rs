@@ -155,8 +155,22 @@ pub fn get(d: DType, bytes: &[u8], i: usize) -> Num {
     }
 }
 
-/// Encodes a number as an element: integers wrap, floats to integer truncate and saturate, anything to bool is `!= 0`,
-/// reduced floats round from f32.
+/// A float as an integer of a type, before its low bits are taken; see [`crate::tile::convert`].
+fn whole(f: f64, d: DType) -> i128 {
+    let least = match d {
+        DType::U64 => return (f as u64).into(),
+        DType::I64 | DType::U32 => -(1i128 << 63),
+        _ => -(1i128 << 31),
+    };
+    if f > least as f64 - 1.0 && f < -least as f64 {
+        f as i128
+    } else {
+        least
+    }
+}
+
+/// Encodes a number as an element: integers wrap, floats to integer go by [`whole`], anything to bool is `!= 0`, reduced
+/// floats round from f32.
 pub fn put(d: DType, x: Num) -> Vec<u8> {
     let single = |x: Num| match x {
         Num::Int(i) => i as f32,
@@ -187,17 +201,7 @@ pub fn put(d: DType, x: Num) -> Vec<u8> {
                     match x {
                         Num::Int(i) => (i as $t).to_ne_bytes().to_vec(),
                         other => {
-                            let f = other.real().trunc();
-                            let (lo, hi) = (<$t>::MIN as i128, <$t>::MAX as i128);
-                            let v = if f.is_nan() {
-                                0
-                            } else if f <= lo as f64 {
-                                lo
-                            } else if f >= hi as f64 {
-                                hi
-                            } else {
-                                f as i128
-                            };
+                            let v = whole(other.real(), d);
                             (v as $t).to_ne_bytes().to_vec()
                         }
                     }

@@ -103,11 +103,6 @@ impl Ctx {
             let re = self.b.unary(tnrs_hlo::UnaryKind::Real, v)?;
             return Ok(self.b.convert(re, dtype)?);
         }
-        if from.is_float() && dtype.is_int() && dtype.size() < 4 {
-            // Out of range, PyTorch keeps the low bits.
-            let wide = self.b.convert(v, DType::I64)?;
-            return Ok(self.b.convert(wide, dtype)?);
-        }
         Ok(self.b.convert(v, dtype)?)
     }
 

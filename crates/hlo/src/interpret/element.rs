@@ -69,7 +69,7 @@ impl Element {
             Class::Int => Element::Int(match self {
                 Element::Bool(b) => i128::from(b),
                 Element::Int(i) => wrap(i, to),
-                Element::Float(f) | Element::Complex(f, _) => saturate(f, to),
+                Element::Float(f) | Element::Complex(f, _) => truncate(f, to),
             }),
             Class::Float => Element::Float(self.real_part(to)),
             Class::Complex => {
@@ -163,15 +163,16 @@ pub fn wrap(i: i128, dtype: DType) -> i128 {
     }
 }
 
-/// A float truncated toward zero into the range of an integer type; NaN gives 0.
-fn saturate(f: f64, dtype: DType) -> i128 {
-    let bits = 8 * dtype.size() as u32;
-    let (least, greatest) = if dtype.is_unsigned() {
-        (0, (1i128 << bits) - 1)
-    } else {
-        (-(1i128 << (bits - 1)), (1i128 << (bits - 1)) - 1)
+/// A float truncated toward zero by way of a signed word, as processors do: 64 bits for `ui32` and `i64`, 32 for others.
+/// The word's least number stands for NaN and for what it cannot hold; narrower types keep the low bits. `ui64` saturates.
+fn truncate(f: f64, dtype: DType) -> i128 {
+    let least = match dtype {
+        DType::U64 => return (f as u64).into(),
+        DType::I64 | DType::U32 => -(1i128 << 63),
+        _ => -(1i128 << 31),
     };
-    (f as i128).clamp(least, greatest)
+    let word = f as i128;
+    wrap(if f.is_nan() || !(least..-least).contains(&word) { least } else { word }, dtype)
 }
 
 /// An integer rounded to odd in f64, so that a second rounding to a narrower float rounds as one.
@@ -218,12 +219,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn integers_wrap_and_floats_saturate() {
+    fn integers_wrap_and_floats_pass_a_word() {
         assert_eq!(wrap(300, DType::U8), 44);
         assert_eq!(wrap(200, DType::I8), -56);
-        assert_eq!(Element::Float(f64::NAN).converted(DType::I32), Element::Int(0));
-        assert_eq!(Element::Float(-3e9).converted(DType::I32), Element::Int(-(1 << 31)));
-        assert_eq!(Element::Float(-1.0).converted(DType::U8), Element::Int(0));
+        assert_eq!(Element::Float(f64::NAN).converted(DType::I32), Element::Int(-(1 << 31)));
+        assert_eq!(Element::Float(3e9).converted(DType::I32), Element::Int(-(1 << 31)));
+        assert_eq!(Element::Float(-1.0).converted(DType::U8), Element::Int(255));
+        assert_eq!(Element::Float(f64::INFINITY).converted(DType::U8), Element::Int(0));
         assert_eq!(Element::Float(-2.9).converted(DType::I64), Element::Int(-2));
     }
 

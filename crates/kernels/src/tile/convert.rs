@@ -59,32 +59,35 @@ numbers!(@to f32: f32, f64);
 numbers!(@to f64: f32, f64);
 
 macro_rules! float_to_int {
-    ($($from:ty, $to:ty;)*) => {$(
+    ($($from:ty, $wide:ty: $($to:ty),*;)*) => {$($(
         impl Cast<$to> for $from {
-            /// As `as` does, spelled out because the built-in form does not vectorise.
+            /// By way of a signed word, whose least number stands for NaN and what it cannot hold: as processors do.
             #[inline(always)]
             fn cast(self) -> $to {
-                const LOW: $from = <$to>::MIN as $from;
-                // The greatest value, or one above it where the float has no room for all its digits.
-                const HIGH: $from = <$to>::MAX as $from;
-                let fits = (LOW..HIGH).contains(&self);
-                // SAFETY: the operand is in the range of the integer type, or 0.
-                let y: $to = unsafe { (if fits { self } else { 0.0 }).to_int_unchecked() };
-                if self >= HIGH {
-                    <$to>::MAX
-                } else if self < LOW {
-                    <$to>::MIN
-                } else {
-                    y
-                }
+                const LOW: $from = <$wide>::MIN as $from;
+                let x = if self >= LOW && self < -LOW { self } else { LOW };
+                // SAFETY: the operand is in the range of the integer type.
+                let y: $wide = unsafe { x.to_int_unchecked() };
+                y as $to
             }
+        }
+    )*)*};
+}
+float_to_int! {
+    f32, i32: u8, i8, u16, i16, i32;
+    f64, i32: u8, i8, u16, i16, i32;
+    f32, i64: u32, i64;
+    f64, i64: u32, i64;
+}
+macro_rules! float_to_u64 {
+    ($($from:ty),*) => {$(
+        impl Cast<u64> for $from {
+            #[inline(always)]
+            fn cast(self) -> u64 { self as u64 }
         }
     )*};
 }
-float_to_int! {
-    f32, u8; f32, i8; f32, u16; f32, i16; f32, u32; f32, i32; f32, u64; f32, i64;
-    f64, u8; f64, i8; f64, u16; f64, i16; f64, u32; f64, i32; f64, u64; f64, i64;
-}
+float_to_u64!(f32, f64);
 numbers!(u8 = 0, i8 = 0, u16 = 0, i16 = 0, u32 = 0, i32 = 0, u64 = 0, i64 = 0, f32 = 0.0, f64 = 0.0);
 
 impl Cast<Truth> for Truth {

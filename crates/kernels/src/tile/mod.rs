@@ -111,7 +111,8 @@ pub fn clamp(dtype: DType) -> Option<TileFn> {
 
 /// The loop that converts elements; every pair of types has one.
 ///
-/// Float to integer truncates and saturates, NaN gives 0; anything to bool is `!= 0`; complex to real drops the
+/// Float to integer truncates by way of a signed word (32 bits; 64 for `ui32` and `i64`) and keeps the low bits; what the
+/// word cannot hold, and NaN, is its least number; `ui64` saturates. Anything to bool is `!= 0`; complex to real drops the
 /// imaginary part; f64 and integers reach reduced floats through f32, as PyTorch's casts do.
 pub fn convert(from: DType, to: DType) -> Option<TileFn> {
     convert_on(isa::current(), from, to)

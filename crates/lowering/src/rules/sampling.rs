@@ -195,7 +195,7 @@ fn multinomial(cx: &mut Ctx) -> Lowered {
     let categories = *x.ty.dims.last().unwrap_or(&1);
     let rows = if x.ty.rank() > 1 { x.ty.dims[0] } else { 1 };
     let wrong = if !matches!(x.ty.rank(), 1 | 2) {
-        Some(format!("prob_dist must be 1 or 2 dim, got {}", x.ty.rank()))
+        Some("prob_dist must be 1 or 2 dim".to_owned())
     } else if !x.ty.dtype.is_float() {
         Some(format!(
             "multinomial only supports floating-point dtypes for input, got: {}",
