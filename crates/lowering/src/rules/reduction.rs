@@ -7,14 +7,15 @@ use crate::helpers::{dim, Lowered};
 use crate::{Ctx, Expr, LowerError, Row};
 
 /// `amax` and `amin`, of an `out=` argument.
-const EXTREMES: &str = "Expected the dtype for input and out to match, but got {want} for input's dtype and {got} for \
+const EXTREMES: &str =
+    "Expected the dtype for input and out to match, but got {want} for input's dtype and {got} for \
                         out's dtype.";
 
 /// Rows of this family.
 pub const ROWS: &[Row] = &[
     Row::new("aten::sum", |cx| over_out(cx, None, sum)),
     Row::new("aten::sum.dim_IntList", |cx| over_out(cx, Some(1), sum)),
-    Row::new("aten::nansum", |cx| over_out(cx, Some(1), |x, dims| sum(zero_nan(x), dims))),
+    Row::new("aten::nansum", nansum),
     Row::new("aten::mean", |cx| over_out(cx, None, mean)),
     Row::new("aten::mean.dim", |cx| over_out(cx, Some(1), mean)),
     Row::new("aten::prod", |cx| over_out(cx, None, product)),
@@ -54,6 +55,13 @@ fn over_out(cx: &mut Ctx, dims: Option<usize>, f: impl for<'m> Fn(Expr<'m>, &[i6
     let (x, dims) = operand(cx, dims, compute)?;
     let v = cx.math(|m| f(m.expr(x), &dims).value())?;
     cx.finish_reshaped(&[v])
+}
+
+fn nansum(cx: &mut Ctx) -> Lowered {
+    if cx.tensor(0)?.ty.dtype.is_complex() {
+        return Err(LowerError::runtime("nansum on CPU does not support complex inputs"));
+    }
+    over_out(cx, Some(1), |x, dims| sum(zero_nan(x), dims))
 }
 
 /// A reduction that computes in `self`'s type.
