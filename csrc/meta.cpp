@@ -94,6 +94,28 @@ void infer_only(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
   op.callBoxed(stack);
 }
 
+// What a meta kernel in Python raises where a C++ kernel has a plain check: the refusals of `assert`, of reference
+// implementations' own helpers, and of Python itself at arguments that no one looked at. Errors of dims and types that it
+// raises on purpose are those of the C++ kernel.
+bool is_slip(std::string_view text) {
+  for (const std::string_view start : {"AssertionError", "ValueError", "ZeroDivisionError", "OverflowError", "AttributeError",
+           "KeyError", "UnboundLocalError", "RecursionError", "TypeError", "IndexError: list", "IndexError: tuple"}) {
+    if (text.substr(0, start.size()) == start) {
+      return true;
+    }
+  }
+  return false;
+}
+
+// Stashes a RuntimeError.
+void refuse_as(const std::string& message) {
+  try {
+    TORCH_CHECK(false, message);
+  } catch (...) {
+    stash();
+  }
+}
+
 constexpr auto kStructured = c10::DispatchKey::CompositeExplicitAutogradNonFunctional;
 
 // The overload that can run on meta tensors, and how many of the arguments it takes; null when there is none.
@@ -226,6 +248,13 @@ static int infer(void* frame, bool functional, const NMeta** metas, uint32_t* co
     // Some of those for out= overloads cannot be called with the arguments of their own schema.
     if (!functional && call.overload->functional && std::string_view(e.what()).substr(0, 9) == "TypeError") {
       return infer(frame, true, metas, count);
+    }
+    const std::string text = e.what();
+    if (is_slip(text)) {
+      // Past the class and the colon; without the stack that may follow.
+      const auto from = std::min(text.find(' ') + 1, text.size());
+      refuse_as(text.substr(from, text.find('\n', from) - from));
+      return NC_RETHROW;
     }
     stash();
     return NC_RETHROW;

@@ -13,7 +13,7 @@ use crate::dump::{self, Program};
 use crate::entry::{Bind, BoundedSpec, Entry, OutSpec, RetSpec};
 use crate::host::OutMeta;
 use crate::key::overlap_bit;
-use crate::ops::{OpState, Variant};
+use crate::ops::{ArgKind, OpState, Variant};
 use crate::raw::{RawArg, RawTensor, Tag};
 use crate::CallError;
 
@@ -94,7 +94,7 @@ impl<'a> Assembler<'a> {
             .sources
             .iter()
             .enumerate()
-            .map(|(p, s)| param_bind(*s, args, cx.b.ty(cx.b.params()[p]).dtype))
+            .map(|(p, s)| param_bind(op, *s, args, cx.b.ty(cx.b.params()[p]).dtype, cx.outs.first()))
             .chain(result_binds)
             .collect();
         let func = cx.b.finish(&values);
@@ -421,12 +421,20 @@ fn param_spec(source: Source, args: &[RawArg]) -> ParamSpec {
     }
 }
 
-fn param_bind(source: Source, args: &[RawArg], dtype: DType) -> Bind {
+fn param_bind(op: &OpState, source: Source, args: &[RawArg], dtype: DType, out: Option<&TensorType>) -> Bind {
     match source {
         Source::Tensor(a, e) if args[a].tensors()[e].is_host_number() => Bind::HostNumber(a as u16, e as u16),
         Source::Tensor(a, e) => Bind::Tensor(a as u16, e as u16),
-        Source::Scalar(a, e) => Bind::Scalar(a as u16, e as u16, dtype),
+        Source::Scalar(a, e) => Bind::Scalar(a as u16, e as u16, dtype, range(op, a, dtype, out)),
         Source::Seed => Bind::Seed,
         Source::Offset => Bind::Offset,
     }
+}
+
+/// The element type whose range a number has to be in.
+fn range(op: &OpState, arg: usize, carried: DType, out: Option<&TensorType>) -> Option<DType> {
+    let named = |list: &[&str]| list.contains(&op.schema.arg_names[arg].as_str());
+    let number = matches!(op.schema.kinds[arg], ArgKind::Scalar | ArgKind::ScalarList);
+    let narrowed = out.filter(|_| named(op.row.narrow)).map(|t| t.dtype);
+    (number && !named(op.row.free)).then(|| narrowed.unwrap_or(carried))
 }

@@ -6,7 +6,7 @@ use std::sync::{Arc, OnceLock};
 use smallvec::SmallVec;
 use tnrs_hal::{Arg, Executable};
 use tnrs_runtime::{Launch, Runtime};
-use tnrs_types::flags;
+use tnrs_types::{flags, Scalar};
 
 use crate::cache;
 use crate::compile::compile;
@@ -138,10 +138,13 @@ unsafe fn submit(
             Bind::HostNumber(a, e) => {
                 Arg::Scalar(host_number(&args[usize::from(a)].tensors()[usize::from(e)]))
             }
-            Bind::Scalar(a, e, dtype) => {
+            Bind::Scalar(a, e, dtype, range) => {
                 let arg = &args[usize::from(a)];
                 let list = arg.tag == Tag::ScalarList as u32;
                 let s = if list { arg.scalars()[usize::from(e)].get() } else { arg.scalar() };
+                if let Some(range) = range.filter(|r| !s.fits(*r)) {
+                    return Err(CallError::Runtime(Scalar::misfit(range)));
+                }
                 Arg::Scalar(encode(s, dtype))
             }
             Bind::Seed => Arg::Scalar(word(seed)),

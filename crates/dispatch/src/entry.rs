@@ -14,8 +14,8 @@ pub(crate) enum Bind {
     Tensor(u16, u16),
     /// The element of a 0-dim host tensor.
     HostNumber(u16, u16),
-    /// A numeric argument, converted.
-    Scalar(u16, u16, DType),
+    /// A numeric argument, converted; it has to fit the second type.
+    Scalar(u16, u16, DType, Option<DType>),
     /// The generator's seed.
     Seed,
     /// The generator's offset.

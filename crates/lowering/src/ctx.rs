@@ -276,6 +276,7 @@ impl Ctx {
     /// As [`Ctx::scalar`], for element `elem` of a list argument (0 for a plain argument).
     pub fn scalar_value(&mut self, s: ScalarArg, elem: usize, dtype: DType) -> Result<Value, LowerError> {
         if let Some(v) = s.known {
+            crate::helpers::in_range(v, dtype)?;
             return self.number(v, dtype);
         }
         self.sources.push(Source::Scalar(s.index, elem));

@@ -208,6 +208,14 @@ impl Ctx {
     }
 }
 
+/// Refuses a known number that does not fit an element type.
+pub fn in_range(s: Scalar, dtype: DType) -> Result<(), LowerError> {
+    if s.fits(dtype) {
+        return Ok(());
+    }
+    Err(LowerError::Runtime(Scalar::misfit(dtype)))
+}
+
 /// Real floats of at least 16 bits.
 pub fn is_plain_float(dtype: DType) -> bool {
     dtype.is_float() && dtype.size() > 1

@@ -50,6 +50,11 @@ pub struct Row {
     pub out_types: OutTypes,
     /// What PyTorch's CPU kernel refuses before its meta kernel is asked, whose message is another.
     pub check: Option<fn(&Ctx) -> Result<(), LowerError>>,
+    /// Arguments of type `Scalar` that must fit the result's element type, where the rule computes in a wider one. The
+    /// others must fit the type they are carried in, but for those that PyTorch makes a tensor of (`other`, `self`).
+    pub narrow: &'static [&'static str],
+    /// More arguments that PyTorch makes a tensor of: of these any number will do.
+    pub free: &'static [&'static str],
 }
 
 /// See [`Row::format`].
@@ -74,6 +79,8 @@ impl Row {
             format: None,
             out_types: OutTypes::Meta,
             check: None,
+            narrow: &[],
+            free: &["other", "self"],
         }
     }
     /// Output types come from the rule.
@@ -123,6 +130,16 @@ impl Row {
     /// Sets [`Row::unit`].
     pub const fn unit(mut self, args: &'static [&'static str]) -> Row {
         self.unit = args;
+        self
+    }
+    /// Sets [`Row::narrow`].
+    pub const fn narrow(mut self, args: &'static [&'static str]) -> Row {
+        self.narrow = args;
+        self
+    }
+    /// Sets [`Row::free`].
+    pub const fn free(mut self, args: &'static [&'static str]) -> Row {
+        self.free = args;
         self
     }
 }

@@ -187,6 +187,65 @@ impl DType {
             other => other,
         }
     }
+    /// Largest finite number (of a component); of 64-bit integers, the next float below their largest.
+    pub const fn greatest(self) -> f64 {
+        match self.real() {
+            DType::Bool => 1.0,
+            DType::U8 => u8::MAX as f64,
+            DType::I8 => i8::MAX as f64,
+            DType::U16 => u16::MAX as f64,
+            DType::I16 => i16::MAX as f64,
+            DType::U32 => u32::MAX as f64,
+            DType::I32 => i32::MAX as f64,
+            DType::U64 => 18_446_744_073_709_549_568.0,
+            DType::I64 => 9_223_372_036_854_774_784.0,
+            DType::F64 => f64::MAX,
+            DType::F16 => 65504.0,
+            DType::BF16 => f32::from_bits(0x7f7f_0000) as f64,
+            // 2 to the 127th.
+            DType::F8E8M0FNU => f32::from_bits(0x7f00_0000) as f64,
+            DType::F8E4M3FN => 448.0,
+            DType::F8E4M3FNUZ => 240.0,
+            DType::F8E5M2 | DType::F8E5M2FNUZ => 57344.0,
+            _ => f32::MAX as f64,
+        }
+    }
+    /// Least number of an integer type, exactly.
+    pub const fn least_int(self) -> f64 {
+        match self {
+            DType::I8 => i8::MIN as f64,
+            DType::I16 => i16::MIN as f64,
+            DType::I32 => i32::MIN as f64,
+            DType::I64 => i64::MIN as f64,
+            _ => 0.0,
+        }
+    }
+    /// Name as PyTorch's messages about conversions write it (`int8_t`, `c10::Half`, …).
+    pub const fn c_name(self) -> &'static str {
+        match self {
+            DType::Bool => "bool",
+            DType::U8 => "uint8_t",
+            DType::I8 => "int8_t",
+            DType::U16 => "uint16_t",
+            DType::I16 => "int16_t",
+            DType::U32 => "uint32_t",
+            DType::I32 => "int",
+            DType::U64 => "uint64_t",
+            DType::I64 => "int64_t",
+            DType::F8E4M3FN => "c10::Float8_e4m3fn",
+            DType::F8E5M2 => "c10::Float8_e5m2",
+            DType::F8E4M3FNUZ => "c10::Float8_e4m3fnuz",
+            DType::F8E5M2FNUZ => "c10::Float8_e5m2fnuz",
+            DType::F8E8M0FNU => "c10::Float8_e8m0fnu",
+            DType::F16 => "c10::Half",
+            DType::BF16 => "c10::BFloat16",
+            DType::F32 => "float",
+            DType::F64 => "double",
+            DType::C32 => "c10::complex<c10::Half>",
+            DType::C64 => "c10::complex<float>",
+            DType::C128 => "c10::complex<double>",
+        }
+    }
     /// The complex type whose components hold a real type's numbers: that of f32, but for f16 and f64.
     pub const fn complex(self) -> DType {
         match self {

@@ -10,7 +10,8 @@ use crate::{Ctx, Expr, LowerError, Outcome, Row};
 /// Rows of this family.
 pub const ROWS: &[Row] = &[
     Row::new("aten::relu", |cx| map(cx, [0], Domain::Promoted, |[x]| x.max(0.0))),
-    Row::new("aten::threshold", |cx| of_self(cx, [0, 1, 2], |[x, t, v]| x.le(t).select(v, x))),
+    Row::new("aten::threshold", |cx| of_self(cx, [0, 1, 2], |[x, t, v]| x.le(t).select(v, x)))
+        .narrow(&["value"]),
     Row::new("aten::leaky_relu", |cx| of_self(cx, [0, 1], |[x, k]| x.gt(0.0).select(x, x * k))),
     Row::new("aten::gelu", gelu).exact(),
     Row::new("aten::silu", silu),
@@ -21,7 +22,8 @@ pub const ROWS: &[Row] = &[
             x.lt(0.0).select(negative, x * scale)
         })
     }),
-    Row::new("aten::hardtanh", |cx| of_self(cx, [0, 1, 2], |[x, lo, hi]| x.max(lo).min(hi))),
+    Row::new("aten::hardtanh", |cx| of_self(cx, [0, 1, 2], |[x, lo, hi]| x.max(lo).min(hi)))
+        .narrow(&["min_val", "max_val"]),
     Row::new("aten::hardswish", |cx| {
         map(cx, [0], Domain::Promoted, |[x]| x * (x + 3.0).max(0.0).min(6.0) / 6.0)
     }),
@@ -41,8 +43,11 @@ pub const ROWS: &[Row] = &[
             x.gt(l).select(x - l, x.lt(-l).select(x + l, x * 0.0))
         })
     })
+    // Its range is looked at by the meta kernel.
+    .stat(&["lambd"])
     .exact(),
     Row::new("aten::hardshrink", |cx| of_self(cx, [0, 1], |[x, l]| x.ge(-l).and(x.le(l)).select(0.0, x)))
+        .narrow(&["lambd"])
         .exact(),
     Row::new("aten::log_sigmoid_forward", log_sigmoid_forward).exact(),
     Row::new("aten::_prelu_kernel", |cx| {

@@ -9,14 +9,14 @@ use crate::{Ctx, Expr, LowerError, Row};
 
 /// Rows of this family.
 pub const ROWS: &[Row] = &[
-    Row::new("aten::add.Tensor", |cx| scaled(cx, |x, y| x + y)).unit(&["alpha"]),
-    Row::new("aten::add.Scalar", |cx| scaled(cx, |x, y| x + y)).unit(&["alpha"]),
-    Row::new("aten::sub.Tensor", |cx| scaled(cx, |x, y| x - y)).unit(&["alpha"]),
-    Row::new("aten::sub.Scalar", |cx| scaled(cx, |x, y| x - y)).unit(&["alpha"]),
-    Row::new("aten::rsub.Tensor", rsub).unit(&["alpha"]),
-    Row::new("aten::rsub.Scalar", rsub).unit(&["alpha"]),
-    Row::new("aten::_add_relu.Tensor", add_relu).unit(&["alpha"]).infer_by_rule(),
-    Row::new("aten::_add_relu.Scalar", add_relu).unit(&["alpha"]).infer_by_rule(),
+    Row::new("aten::add.Tensor", |cx| scaled(cx, |x, y| x + y)).narrow(&["alpha"]).unit(&["alpha"]),
+    Row::new("aten::add.Scalar", |cx| scaled(cx, |x, y| x + y)).narrow(&["alpha"]).unit(&["alpha"]),
+    Row::new("aten::sub.Tensor", |cx| scaled(cx, |x, y| x - y)).narrow(&["alpha"]).unit(&["alpha"]),
+    Row::new("aten::sub.Scalar", |cx| scaled(cx, |x, y| x - y)).narrow(&["alpha"]).unit(&["alpha"]),
+    Row::new("aten::rsub.Tensor", rsub).narrow(&["alpha"]).unit(&["alpha"]),
+    Row::new("aten::rsub.Scalar", rsub).narrow(&["alpha"]).unit(&["alpha"]),
+    Row::new("aten::_add_relu.Tensor", add_relu).narrow(&["alpha"]).unit(&["alpha"]).infer_by_rule(),
+    Row::new("aten::_add_relu.Scalar", add_relu).narrow(&["alpha"]).unit(&["alpha"]).infer_by_rule(),
     Row::new("aten::mul.Tensor", |cx| map(cx, [0, 1], Domain::Promoted, |[x, y]| x * y)),
     Row::new("aten::mul.Scalar", |cx| map(cx, [0, 1], Domain::Promoted, |[x, y]| x * y)),
     Row::new("aten::div.Tensor", |cx| map(cx, [0, 1], Domain::Float, |[x, y]| x / y)),

@@ -132,7 +132,19 @@ fn forward_ranges(input: i64, output: i64) -> Vec<(i64, i64)> {
     (0..output).map(|i| adaptive_range(i, input, output)).collect()
 }
 
+/// Refuses operands that have no element but for an empty batch.
+fn adaptive_of_something(cx: &Ctx, spatial: usize) -> Result<(), LowerError> {
+    let dims = cx.tensor(0)?.ty.dims;
+    match (1..dims.len()).find(|&d| dims[d] == 0 && (dims.len() <= spatial + 2)) {
+        Some(d) => Err(LowerError::runtime(format!(
+            "adaptive_avg_pool{spatial}d(): Expected input to have non-zero size for non-batch dimensions, but input has sizes {dims:?} with dimension {d} being empty"
+        ))),
+        None => Ok(()),
+    }
+}
+
 fn adaptive(cx: &mut Ctx, spatial: usize) -> Lowered {
+    adaptive_of_something(cx, spatial)?;
     cx.require(0, "adaptive_avg_pool", is_plain_float)?;
     let (x, out) = (cx.tensor(0)?, cx.out(0)?);
     let acc = out.dtype.opmath();

@@ -2,11 +2,11 @@
 
 use std::f64::consts::LN_2;
 
-use tnrs_types::{DType, Scalar};
+use tnrs_types::{Class, DType, Scalar};
 
-use crate::helpers::{apply_as, map, Domain, Lowered};
+use crate::helpers::{apply_as, in_range, map, Domain, Lowered};
 use crate::rules::{parts, unary};
-use crate::{Ctx, Expr, Row};
+use crate::{Ctx, Expr, LowerError, Row};
 
 /// Rows of this family.
 pub const ROWS: &[Row] = &[
@@ -63,9 +63,22 @@ pub fn pow_known<'m>(x: Expr<'m>, e: Scalar) -> Expr<'m> {
     }
 }
 
+/// Exponents that PyTorch has no power of this element type for.
+pub fn refuse_exponent(dtype: DType, e: Scalar) -> Result<(), LowerError> {
+    if dtype.class() <= Class::Int && e.class() <= Class::Int && e.to_i64() < 0 {
+        return Err(LowerError::runtime("Integers to negative integer powers are not allowed."));
+    }
+    match dtype.real() {
+        DType::F32 | DType::F64 => Ok(()),
+        _ if dtype.class() < e.class() => Ok(()),
+        _ => in_range(e, dtype),
+    }
+}
+
 fn pow_scalar(cx: &mut Ctx) -> Lowered {
     let e = cx.known(1)?;
     let common = cx.promoted(&[0, 1])?;
+    refuse_exponent(common, e)?;
     let v = apply_as(cx, [0], common, common.opmath(), |[x]| pow_known(x, e))?;
     cx.finish(v)
 }

@@ -31,11 +31,11 @@ pub const ROWS: &[Row] = &[
     Row::new("aten::where.self", where_self),
     Row::new("aten::masked_fill.Scalar", masked_fill).check(fillable),
     Row::new("aten::masked_fill.Tensor", masked_fill).check(fillable),
-    Row::new("aten::clamp", |cx| clamp(cx, Some(1), Some(2))),
+    Row::new("aten::clamp", |cx| clamp(cx, Some(1), Some(2))).narrow(&["min", "max"]),
     Row::new("aten::clamp.Tensor", |cx| clamp(cx, Some(1), Some(2))),
-    Row::new("aten::clamp_min", |cx| clamp(cx, Some(1), None)),
+    Row::new("aten::clamp_min", |cx| clamp(cx, Some(1), None)).narrow(&["min", "max"]),
     Row::new("aten::clamp_min.Tensor", |cx| clamp(cx, Some(1), None)),
-    Row::new("aten::clamp_max", |cx| clamp(cx, None, Some(1))),
+    Row::new("aten::clamp_max", |cx| clamp(cx, None, Some(1))).narrow(&["min", "max"]),
     Row::new("aten::clamp_max.Tensor", |cx| clamp(cx, None, Some(1))),
 ];
 

@@ -9,8 +9,9 @@ use crate::{Ctx, LowerError, Row, Tensor};
 /// Rows of this family.
 pub(crate) const ROWS: &[Row] = &[
     Row::new("aten::cat", cat),
-    Row::new("aten::stack", stack),
-    Row::new("aten::_stack", stack_without_meta).infer_by_rule(),
+    // PyTorch's meta kernel looks at the dim again once for each tensor, before it compares their sizes.
+    Row::new("aten::stack", stack).infer_by_rule(),
+    Row::new("aten::_stack", stack).infer_by_rule(),
     Row::new("aten::constant_pad_nd", constant_pad),
     Row::new("aten::block_diag", block_diag),
 ];
@@ -34,36 +35,26 @@ fn cat(cx: &mut Ctx) -> Lowered {
 }
 
 fn stack(cx: &mut Ctx) -> Lowered {
-    let out = cx.out(0)?;
-    let axis = dim(cx.int(1)?, out.rank())?;
-    let mut row = out.dims.clone();
-    row[axis as usize] = 1;
-    let mut values = Vec::new();
-    for t in cx.tensors(0)? {
-        let v = cx.cast(t.value, out.dtype)?;
-        values.push(cx.b.reshape(v, &row)?);
-    }
-    Ok(cx.b.concatenate(&values, axis)?.into())
-}
-
-/// What `stack` ends in on the CPU.
-fn stack_without_meta(cx: &mut Ctx) -> Lowered {
     let parts = cx.tensors(0)?;
     let Some(first) = parts.first() else {
         return Err(LowerError::runtime("stack expects a non-empty TensorList"));
     };
-    if let Some(other) = parts.iter().find(|t| t.ty.dims != first.ty.dims) {
+    let axis = dim(cx.int(1)?, first.ty.rank() + 1)?;
+    if let Some(n) = parts.iter().position(|t| t.ty.dims != first.ty.dims) {
         return Err(LowerError::runtime(format!(
-            "stack expects each tensor to be equal size, but got {:?} at entry 0 and {:?}",
-            first.ty.dims.as_slice(),
-            other.ty.dims.as_slice()
+            "stack expects each tensor to be equal size, but got {:?} at entry 0 and {:?} at entry {n}",
+            first.ty.dims, parts[n].ty.dims
         )));
     }
-    let mut dims = first.ty.dims.clone();
-    let axis = dim(cx.int(1)?, dims.len() + 1)?;
-    dims.insert(axis as usize, parts.len() as i64);
-    cx.outs = vec![TensorType::new(cx.promoted(&[0])?, &dims)];
-    stack(cx)
+    let dtype = cx.promoted(&[0])?;
+    let mut row = first.ty.dims.clone();
+    row.insert(axis as usize, 1);
+    let mut values = Vec::with_capacity(parts.len());
+    for t in &parts {
+        let v = cx.cast(t.value, dtype)?;
+        values.push(cx.b.reshape(v, &row)?);
+    }
+    Ok(cx.b.concatenate(&values, axis)?.into())
 }
 
 /// Amounts before and after each dim, from PyTorch's list that starts at the last dim.

@@ -15,8 +15,8 @@ pub const ROWS: &[Row] = &[
     // The bounds decide the size of the result, so they are part of the key.
     Row::new("aten::arange.start_out", arange).stat(&["start", "end", "step"]),
     Row::new("aten::range.out", arange).stat(&["start", "end", "step"]),
-    Row::new("aten::linspace.out", linspace),
-    Row::new("aten::logspace.out", logspace),
+    Row::new("aten::linspace.out", linspace).narrow(&["start", "end"]),
+    Row::new("aten::logspace.out", logspace).narrow(&["start", "end"]),
     Row::new("aten::eye.out", eye),
     Row::new("aten::eye.m_out", eye),
 ];
@@ -31,7 +31,11 @@ fn copy_(cx: &mut Ctx) -> Lowered {
 
 fn fill_(cx: &mut Ctx) -> Lowered {
     let ty = cx.tensor(0)?.ty;
-    let v = cx.operand(1, ty.dtype, ty.dtype)?;
+    // PyTorch converts what it puts in a single element to f64 first, where there is no overflow.
+    let single = numel(&ty.dims) == 1 && ty.dtype.is_reduced_float();
+    let compute = if single { DType::F64 } else { ty.dtype };
+    let v = cx.operand(1, compute, compute)?;
+    let v = cx.cast(v, ty.dtype)?;
     let v = cx.b.broadcast_to(v, &ty.dims)?;
     Ok(Outcome::writes(vec![(0, 0, v)]))
 }

@@ -56,7 +56,8 @@ macro_rules! binaries {
         pub const BINARY: &[Row] = &[$($(
             Row::new(concat!("aten::_foreach_", $name, ".", $overload), |cx| {
                 each(cx, &[0, 1], &[0, 1], Domain::$domain, |v| { let ($x, $y) = (v[0], v[1]); $e })
-            }),
+            })
+            .free(&["scalar", "scalars"]),
         )*)*];
     };
 }
@@ -82,23 +83,28 @@ pub const ROWS: &[Row] = &[
     Row::new("aten::_foreach_sub.Scalar", |cx| {
         refuse_bool_difference(cx)?;
         pairwise(cx, |x, y| x - y)
-    }),
+    })
+    .free(&["scalar", "scalars"]),
     Row::new("aten::_foreach_sub.ScalarList", |cx| {
         refuse_bool_difference(cx)?;
         pairwise(cx, |x, y| x - y)
-    }),
-    Row::new("aten::_foreach_maximum.Scalar", |cx| bound(cx, |x, y| x.max(y))),
-    Row::new("aten::_foreach_maximum.ScalarList", |cx| bound(cx, |x, y| x.max(y))),
-    Row::new("aten::_foreach_minimum.Scalar", |cx| bound(cx, |x, y| x.min(y))),
-    Row::new("aten::_foreach_minimum.ScalarList", |cx| bound(cx, |x, y| x.min(y))),
-    Row::new("aten::_foreach_clamp_min.Scalar", |cx| bound(cx, |x, y| x.max(y))),
-    Row::new("aten::_foreach_clamp_min.ScalarList", |cx| bound(cx, |x, y| x.max(y))),
-    Row::new("aten::_foreach_clamp_max.Scalar", |cx| bound(cx, |x, y| x.min(y))),
-    Row::new("aten::_foreach_clamp_max.ScalarList", |cx| bound(cx, |x, y| x.min(y))),
+    })
+    .free(&["scalar", "scalars"]),
+    Row::new("aten::_foreach_maximum.Scalar", |cx| bound(cx, |x, y| x.max(y))).narrow(&["scalar"]),
+    Row::new("aten::_foreach_maximum.ScalarList", |cx| bound(cx, |x, y| x.max(y))).narrow(&["scalars"]),
+    Row::new("aten::_foreach_minimum.Scalar", |cx| bound(cx, |x, y| x.min(y))).narrow(&["scalar"]),
+    Row::new("aten::_foreach_minimum.ScalarList", |cx| bound(cx, |x, y| x.min(y))).narrow(&["scalars"]),
+    Row::new("aten::_foreach_clamp_min.Scalar", |cx| bound(cx, |x, y| x.max(y))).narrow(&["scalar"]),
+    Row::new("aten::_foreach_clamp_min.ScalarList", |cx| bound(cx, |x, y| x.max(y))).narrow(&["scalars"]),
+    Row::new("aten::_foreach_clamp_max.Scalar", |cx| bound(cx, |x, y| x.min(y))).narrow(&["scalar"]),
+    Row::new("aten::_foreach_clamp_max.ScalarList", |cx| bound(cx, |x, y| x.min(y))).narrow(&["scalars"]),
     Row::new("aten::_foreach_pow.List", power),
-    Row::new("aten::_foreach_pow.ScalarList", power),
+    Row::new("aten::_foreach_pow.ScalarList", power).narrow(&["exponent"]),
     Row::new("aten::_foreach_pow.Scalar", |cx| {
         let e = cx.known(1)?;
+        for t in cx.tensors(0)? {
+            binary::refuse_exponent(t.ty.dtype, e)?;
+        }
         each(cx, &[0], &[0, 1], Domain::Promoted, |v| binary::pow_known(v[0], e))
     })
     .stat(&["exponent"]),

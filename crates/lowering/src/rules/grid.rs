@@ -48,13 +48,12 @@ impl Sampling {
             0 => Mode::Linear,
             1 => Mode::Nearest,
             2 => Mode::Cubic,
-            other => return Err(LowerError::runtime(format!("grid_sampler: {other} is not a mode"))),
+            other => return Err(LowerError::runtime(format!("Invalid interpolation mode {other}"))),
         };
         let padding = match cx.int(i + 1)? {
-            0 => Padding::Zeros,
             1 => Padding::Border,
             2 => Padding::Reflection,
-            other => return Err(LowerError::runtime(format!("grid_sampler: {other} is not a padding"))),
+            _ => Padding::Zeros,
         };
         Ok(Sampling { mode, padding, align: cx.bool(i + 2) })
     }

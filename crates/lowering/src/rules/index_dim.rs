@@ -13,7 +13,7 @@ use crate::{Arg, Ctx, LowerError, Row, Tensor};
 pub(crate) const ROWS: &[Row] = &[
     Row::new("aten::index_select", index_select)
         .exact_as("index_select(): self and result must have the same scalar type"),
-    Row::new("aten::index_add", index_add).exact().unit(&["alpha"]),
+    Row::new("aten::index_add", index_add).narrow(&["alpha"]).exact().unit(&["alpha"]),
     Row::new("aten::index_copy", |cx| index_into(cx, Combine::Set, true)).exact(),
     Row::new("aten::index_fill.int_Scalar", index_fill),
     Row::new("aten::index_fill.int_Tensor", index_fill),

@@ -24,12 +24,12 @@ pub(crate) const ROWS: &[Row] = &[
     Row::new("aten::addmm", |cx| addmm(cx, 3, Activation::None)).unit(&["beta", "alpha"]),
     Row::new("aten::addmm.dtype", |cx| addmm(cx, 4, Activation::None)).unit(&["beta", "alpha"]),
     Row::new("aten::_addmm_activation", addmm_activation).unit(&["beta", "alpha"]),
-    Row::new("aten::addmv", addmv).unit(&["beta", "alpha"]),
+    Row::new("aten::addmv", addmv).narrow(&["beta", "alpha"]).unit(&["beta", "alpha"]),
     Row::new("aten::baddbmm", |cx| baddbmm(cx, 3)).unit(&["beta", "alpha"]),
     Row::new("aten::baddbmm.dtype", |cx| baddbmm(cx, 4)).unit(&["beta", "alpha"]),
     Row::new("aten::addbmm", addbmm).unit(&["beta", "alpha"]),
     Row::new("aten::_compute_linear_combination", linear_combination).infer_by_rule(),
-    Row::new("aten::addr", addr).unit(&["beta", "alpha"]),
+    Row::new("aten::addr", addr).narrow(&["beta", "alpha"]).unit(&["beta", "alpha"]),
 ];
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -86,39 +86,27 @@ fn same_dtype(x: &Tensor, y: &Tensor, complaint: Complaint) -> Result<(), LowerE
     }))
 }
 
-/// PyTorch's names of an element type: of the C++ type, and of the scalar type.
+/// PyTorch's names of an element type: of the C++ type as the compiler writes it, and of the scalar type.
 fn torch_names(dtype: DType) -> [&'static str; 2] {
-    match dtype {
-        DType::Bool => ["bool", "Bool"],
-        DType::U8 => ["unsigned char", "Byte"],
-        DType::I8 => ["signed char", "Char"],
-        DType::U16 => ["short unsigned int", "UInt16"],
-        DType::I16 => ["short int", "Short"],
-        DType::U32 => ["unsigned int", "UInt32"],
-        DType::I32 => ["int", "Int"],
-        DType::U64 => ["long unsigned int", "UInt64"],
-        DType::I64 => ["long int", "Long"],
-        DType::F8E4M3FN => ["c10::Float8_e4m3fn", "Float8_e4m3fn"],
-        DType::F8E5M2 => ["c10::Float8_e5m2", "Float8_e5m2"],
-        DType::F8E4M3FNUZ => ["c10::Float8_e4m3fnuz", "Float8_e4m3fnuz"],
-        DType::F8E5M2FNUZ => ["c10::Float8_e5m2fnuz", "Float8_e5m2fnuz"],
-        DType::F8E8M0FNU => ["c10::Float8_e8m0fnu", "Float8_e8m0fnu"],
-        DType::F16 => ["c10::Half", "Half"],
-        DType::BF16 => ["c10::BFloat16", "BFloat16"],
-        DType::F32 => ["float", "Float"],
-        DType::F64 => ["double", "Double"],
-        DType::C32 => ["c10::complex<c10::Half>", "ComplexHalf"],
-        DType::C64 => ["c10::complex<float>", "ComplexFloat"],
-        DType::C128 => ["c10::complex<double>", "ComplexDouble"],
-    }
+    let cpp = match dtype {
+        DType::U8 => "unsigned char",
+        DType::I8 => "signed char",
+        DType::U16 => "short unsigned int",
+        DType::I16 => "short int",
+        DType::U32 => "unsigned int",
+        DType::U64 => "long unsigned int",
+        DType::I64 => "long int",
+        other => other.c_name(),
+    };
+    [cpp, dtype.torch_name()]
 }
 
 /// A product without epilogue.
 fn product(cx: &mut Ctx, dims: DotDims, complaint: Complaint) -> Result<Outcome, LowerError> {
     let (x, y) = (cx.tensor(0)?, cx.tensor(1)?);
     let out = cx.out(0)?.dtype;
-    refuse_bool(x.ty.dtype)?;
     same_dtype(&x, &y, complaint)?;
+    refuse_bool(x.ty.dtype)?;
     let matrices = x.ty.rank() == 2 && y.ty.rank() == 2;
     let left = match matrices {
         true => cx.math(|m| by_alpha(m.expr(x.value), Factor::One).value())?,

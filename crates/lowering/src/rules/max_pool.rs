@@ -85,6 +85,10 @@ fn unpool(cx: &mut Ctx, spatial: usize) -> Lowered {
     let (x, indices, out) = (cx.tensor(0)?, cx.tensor(1)?, cx.out(0)?);
     let size: i64 = out.dims[out.rank() - spatial..].iter().product();
     let site = cx.op;
+    if size == 0 {
+        // Nothing is written, and no index looked at.
+        return Ok(cx.b.splat(out.dtype, &out.dims, Scalar::Int(0))?.into());
+    }
     let v = cx.math(|m| {
         let [x, at] = m.exprs([x.value, indices.value]);
         let at = at.checked_as(Raises::Runtime, 0, size, site, 0);

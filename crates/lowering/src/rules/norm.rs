@@ -1,7 +1,7 @@
 //! Vector norms.
 
 use tnrs_hlo::ReduceKind;
-use tnrs_types::{DType, Scalar};
+use tnrs_types::{Class, DType, Scalar};
 
 use crate::helpers::{dim, Lowered};
 use crate::rules::{binary, reduction};
@@ -13,7 +13,8 @@ pub const ROWS: &[Row] = &[
     Row::new("aten::linalg__powsum", |cx| over_dims(cx, power_sum)).stat(&["ord"]),
     Row::new("aten::norm.ScalarOpt_dim", |cx| over_dims(cx, norm)).stat(&["p"]),
     Row::new("aten::norm.ScalarOpt_dim_dtype", |cx| over_dims(cx, norm)).stat(&["p"]),
-    Row::new("aten::renorm", renorm).exact().stat(&["p"]),
+    // The range of maxnorm is looked at by the meta kernel.
+    Row::new("aten::renorm", renorm).exact().stat(&["p", "maxnorm"]),
 ];
 
 /// The order of a norm; absent is 2.
@@ -21,7 +22,12 @@ pub fn order(cx: &Ctx, i: usize) -> Result<f64, LowerError> {
     if cx.is_absent(i) {
         return Ok(2.0);
     }
-    Ok(cx.known(i)?.to_f64())
+    match cx.known(i)? {
+        Scalar::Complex(..) => Err(LowerError::runtime(
+            "linalg.vector_norm: Expected a non-complex scalar as the order of norm.",
+        )),
+        p => Ok(p.to_f64()),
+    }
 }
 
 fn over_dims(cx: &mut Ctx, f: impl for<'m> Fn(Expr<'m>, f64, &[i64]) -> Expr<'m>) -> Lowered {
@@ -89,10 +95,17 @@ fn renorm(cx: &mut Ctx) -> Lowered {
     let rank = x.ty.rank();
     let d = dim(cx.int(2)?, rank)?;
     let compute = x.ty.dtype.opmath();
-    let limit = cx.scalar(3, compute.real())?;
+    if x.ty.dtype.class() <= Class::Int {
+        return Err(LowerError::runtime(format!(
+            "linalg.vector_norm: Expected a floating point or complex tensor as input. Got {}",
+            x.ty.dtype.torch_name()
+        )));
+    }
+    let limit = cx.known(3)?.to_f64();
     let v = cx.cast(x.value, compute)?;
     let v = cx.math(|m| {
-        let (x, limit) = (m.expr(v), m.expr(limit));
+        let x = m.expr(v);
+        let limit = m.splat(compute.real(), &[], Scalar::Float(limit));
         let others: Vec<i64> = (0..rank as i64).filter(|&o| o != d).collect();
         let n = norm(x, p, &others);
         let factor = n.gt(limit).select(limit / (n + 1e-7), 1.0);

@@ -22,6 +22,11 @@ impl Groups {
     /// From N, C, HxW and the group count at a position.
     fn new(cx: &Ctx, i: usize) -> Result<Groups, LowerError> {
         let [n, c, hw, g] = [cx.int(i)?, cx.int(i + 1)?, cx.int(i + 2)?, cx.int(i + 3)?];
+        if g <= 0 || c % g != 0 {
+            return Err(LowerError::runtime(format!(
+                "Expected number of channels in input to be divisible by num_groups, but got input of {c} channels and num_groups={g}"
+            )));
+        }
         Ok(Groups { apart: [n, g, c / g.max(1), hw] })
     }
     fn data<'m>(&self, m: &'m Math, v: Value, acc: DType) -> Expr<'m> {

@@ -156,23 +156,9 @@ fn round_decimals(cx: &mut Ctx) -> Lowered {
     })
 }
 
-/// Largest finite number of a float type.
-pub fn max_finite(dtype: DType) -> f64 {
-    match dtype {
-        DType::F64 => f64::MAX,
-        DType::F16 => 65504.0,
-        DType::BF16 => f64::from(f32::from_bits(0x7f7f_0000)),
-        DType::F8E8M0FNU => 127f64.exp2(),
-        DType::F8E4M3FN => 448.0,
-        DType::F8E4M3FNUZ => 240.0,
-        DType::F8E5M2 | DType::F8E5M2FNUZ => 57344.0,
-        _ => f64::from(f32::MAX),
-    }
-}
-
 fn nan_to_num(cx: &mut Ctx) -> Lowered {
     let dtype = cx.promoted(&[0])?;
-    let limit = max_finite(dtype.real());
+    let limit = dtype.greatest();
     let nan = cx.float(1).unwrap_or(0.0);
     let high = cx.float(2).unwrap_or(limit);
     let low = cx.float(3).unwrap_or(-limit);

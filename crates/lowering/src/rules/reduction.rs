@@ -16,7 +16,7 @@ const EXTREMES: &str =
 pub const ROWS: &[Row] = &[
     Row::new("aten::sum", |cx| over_out(cx, None, sum)),
     Row::new("aten::sum.dim_IntList", |cx| over_out(cx, Some(1), sum)),
-    Row::new("aten::nansum", |cx| over_out(cx, Some(1), |x, dims| sum(zero_nan(x), dims))),
+    Row::new("aten::nansum", nansum),
     Row::new("aten::mean", |cx| over_out(cx, None, mean)),
     Row::new("aten::mean.dim", |cx| over_out(cx, Some(1), mean)),
     Row::new("aten::prod", |cx| over_out(cx, None, product)),
@@ -56,6 +56,13 @@ fn over_out(cx: &mut Ctx, dims: Option<usize>, f: impl for<'m> Fn(Expr<'m>, &[i6
     let (x, dims) = operand(cx, dims, compute)?;
     let v = cx.math(|m| f(m.expr(x), &dims).value())?;
     cx.finish_reshaped(&[v])
+}
+
+fn nansum(cx: &mut Ctx) -> Lowered {
+    if cx.tensor(0)?.ty.dtype.is_complex() {
+        return Err(LowerError::runtime("nansum on CPU does not support complex inputs"));
+    }
+    over_out(cx, Some(1), |x, dims| sum(zero_nan(x), dims))
 }
 
 /// A reduction that computes in `self`'s type.

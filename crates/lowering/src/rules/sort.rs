@@ -121,7 +121,11 @@ fn median_all(cx: &mut Ctx, ignore_nan: bool) -> Lowered {
     let x = cx.tensor(0)?;
     refuse_complex(cx, &x)?;
     if x.ty.numel() == 0 {
-        let nan = Scalar::Float(f64::NAN);
+        // What the CPU makes of NaN: the least of the wide integers.
+        let nan = match x.ty.dtype {
+            DType::I32 | DType::I64 => Scalar::Int(x.ty.dtype.least_int() as i64),
+            _ => Scalar::Float(f64::NAN),
+        };
         return Ok(cx.number(nan, x.ty.dtype)?.into());
     }
     let flat: Value = cx.math(|m| m.expr(x.value).flatten().value())?;

@@ -94,6 +94,9 @@ fn polygamma(cx: &mut Ctx) -> Lowered {
     cx.finish(v)
 }
 
+/// More terms than this make a program that is not worth compiling.
+const MOST_TERMS: i64 = 1 << 12;
+
 /// ln Γₚ(x) = p(p − 1)/4 ln π + Σⱼ ln Γ(x − j/2), j from 0 to p − 1.
 fn mvlgamma(cx: &mut Ctx) -> Lowered {
     let p = cx.int(1)?;
@@ -102,6 +105,10 @@ fn mvlgamma(cx: &mut Ctx) -> Lowered {
     }
     if cx.tensor(0)?.ty.dtype == tnrs_types::DType::Bool {
         return Err(crate::LowerError::runtime("The input tensor may not be a boolean tensor."));
+    }
+    // One step a term.
+    if p > MOST_TERMS {
+        return Err(crate::LowerError::unsupported(format!("mvlgamma of {p} terms")));
     }
     let common = Domain::Float.common(cx.promoted(&[0])?);
     let v = apply(cx, [0], Domain::Float, |[x]| {
