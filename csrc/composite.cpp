@@ -4,7 +4,6 @@
 #include <ATen/TensorIterator.h>
 #include <ATen/native/UnaryOps.h>
 #include <ATen/ops/full.h>
-#include <ATen/OpMathType.h>
 #include <ATen/ops/_ctc_loss.h>
 #include <ATen/ops/_ctc_loss_backward.h>
 #include <ATen/ops/cat.h>
@@ -17,7 +16,6 @@
 #include <ATen/ops/relu.h>
 #include <ATen/ops/scaled_dot_product_attention.h>
 #include <ATen/ops/softmax.h>
-#include <ATen/ops/var_mean.h>
 
 #include <cmath>
 #include <limits>
@@ -135,30 +133,6 @@ at::Tensor ctc_loss_backward(const at::Tensor& grad, const at::Tensor& log_probs
       log_alpha, blank, zero_infinity);
 }
 
-// The schema does not tell that the running statistics are written.
-std::tuple<at::Tensor, at::Tensor> batch_norm_update_stats(const at::Tensor& input, const OptionalTensor& running_mean,
-    const OptionalTensor& running_var, double momentum) {
-  TORCH_CHECK(input.dim() >= 2 && input.numel() > 0, "batch_norm_update_stats: expected data of at least 2 dimensions");
-  std::vector<int64_t> dims;
-  for (int64_t d = 0; d < input.dim(); d++) {
-    if (d != 1) {
-      dims.push_back(d);
-    }
-  }
-  const auto type = at::toOpMathType(input.scalar_type());
-  const at::Tensor data = input.to(type);
-  const auto [var, mean] = at::var_mean(data, dims, /*correction=*/at::Scalar(0), /*keepdim=*/false);
-  const double count = static_cast<double>(input.numel() / input.size(1));
-  if (running_mean.has_value() && running_mean->defined()) {
-    running_mean->copy_(running_mean->to(type).mul(1 - momentum).add(mean, momentum));
-  }
-  if (running_var.has_value() && running_var->defined()) {
-    const at::Tensor unbiased = var.mul(count / (count - 1));
-    running_var->copy_(running_var->to(type).mul(1 - momentum).add(unbiased, momentum));
-  }
-  return {mean.to(input.scalar_type()), var.to(input.scalar_type())};
-}
-
 // PyTorch's default for devices raises another exception than its CPU kernel.
 at::Tensor narrowed(const at::Tensor& self, int64_t dim, int64_t start, int64_t length) {
   TORCH_CHECK(self.dim() > 0, "narrow() cannot be applied to a 0-dim tensor.");
@@ -186,7 +160,6 @@ void register_composites(torch::Library& m) {
   m.impl("_transformer_encoder_layer_fwd", encoder_layer);
   m.impl("_ctc_loss.Tensor", ctc_loss);
   m.impl("_ctc_loss_backward.Tensor", ctc_loss_backward);
-  m.impl("batch_norm_update_stats", batch_norm_update_stats);
 }
 
 } // namespace neuron

@@ -48,7 +48,7 @@ const char* const kNested =
     "_safe_softmax bmm to_padded_tensor";
 
 const char* const kQuantized =
-    "as_strided empty.memory_format _empty_affine_quantized _empty_per_channel_affine_quantized empty_quantized empty_like "
+    "as_strided empty.memory_format _empty_affine_quantized _empty_per_channel_affine_quantized empty_like "
     "empty_strided max.dim min.dim _reshape_alias squeeze squeeze.dim squeeze.dims flip unsqueeze "
     "clone dequantize.self q_scale q_zero_point q_per_channel_scales q_per_channel_zero_points q_per_channel_axis qscheme "
     "set_.source_Storage_storage_offset view unfold";
@@ -58,7 +58,8 @@ const char* const kDense =
     "_to_sparse _to_sparse.sparse_dim _to_sparse_csr _to_sparse_csc _to_sparse_bsr _to_sparse_bsc _empty_affine_quantized "
     "_empty_per_channel_affine_quantized _nested_view_from_buffer _nested_compute_contiguous_strides_offsets "
     "quantize_per_tensor quantize_per_tensor.tensor_qparams quantize_per_tensor.tensors quantize_per_tensor_dynamic "
-    "quantize_per_channel _nested_from_padded";
+    "quantize_per_channel _nested_from_padded _embedding_bag_backward _fake_quantize_learnable_per_tensor_affine "
+    "_fake_quantize_learnable_per_channel_affine";
 
 template <DispatchKey From>
 void borrowed(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
@@ -116,7 +117,7 @@ void register_layouts(torch::Library& dense) {
   const Family coo_family{coo, DispatchKey::SparseCPU, &kernel<DispatchKey::SparseCPU>};
   borrow(coo_family, kCoo);
   borrow_unary(coo_family);
-  register_coo(coo);
+  register_coo(coo, dense);
   register_coo_products(coo);
 
   auto& compressed = library(DispatchKey::SparseCsrPrivateUse1);
@@ -132,6 +133,7 @@ void register_layouts(torch::Library& dense) {
   auto& quantized = library(DispatchKey::QuantizedPrivateUse1);
   borrow({quantized, DispatchKey::QuantizedCPU, &kernel<DispatchKey::QuantizedCPU>}, kQuantized);
   register_quantized(quantized, dense);
+  register_fake_quantize(dense);
 
   borrow({dense, DispatchKey::CPU, &kernel<DispatchKey::CPU>}, kDense);
 }

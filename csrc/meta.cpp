@@ -5,6 +5,7 @@
 #include <ATen/EmptyTensor.h>
 #include <ATen/record_function.h>
 
+#include <algorithm>
 #include <string_view>
 
 namespace neuron {
@@ -107,17 +108,60 @@ std::pair<const c10::OperatorHandle*, size_t> runnable(const Overload& o, bool f
   return {nullptr, 0};
 }
 
-// Where PyTorch's inference says what CUDA returns and the CPU differs: outside training, batch normalization saves no
-// statistics.
+void restate(c10::IValue& result, c10::IntArrayRef sizes, at::ScalarType type) {
+  result = at::Tensor(at::detail::empty_meta(sizes, type));
+}
+
+// Outside training, batch normalization saves no statistics. Of reduced floats they are float only beside parameters
+// that are.
+void batch_norm_as_on_cpu(bool saves, bool functional, const c10::IValue* arguments, torch::jit::Stack& results) {
+  auto type = results[1].toTensor().scalar_type();
+  const auto data = arguments[0].toTensor().scalar_type();
+  if (at::isReducedFloatingType(data) && std::none_of(arguments + 1, arguments + 5, [](const c10::IValue& v) {
+        return v.isTensor() && v.toTensor().defined() && v.toTensor().scalar_type() == at::kFloat;
+      })) {
+    type = data;
+  }
+  for (const size_t i : {1, 2}) {
+    restate(results[i], saves ? results[i].toTensor().sizes() : c10::IntArrayRef{0}, type);
+  }
+  // New running statistics come last.
+  for (size_t i = 0; functional && i < 2; i++) {
+    auto& last = results[results.size() - 2 + i];
+    restate(last, last.toTensor().sizes(), arguments[3 + i].toTensor().scalar_type());
+  }
+}
+
+// A plain sum may do without the bag of each index, and only the maximum has a list of positions.
+void embedding_bag_as_on_cpu(const c10::IValue* arguments, torch::jit::Stack& results) {
+  const at::Tensor& weight = arguments[0].toTensor();
+  const int64_t mode = arguments[4].toInt(), padding = arguments[8].toInt();
+  const bool scaled = arguments[6].isTensor() && arguments[6].toTensor().defined();
+  const bool fast = (weight.scalar_type() == at::kFloat || at::isReducedFloatingType(weight.scalar_type())) &&
+      weight.stride(1) == 1 && padding < 0 && (!scaled || arguments[6].toTensor().stride(0) == 1);
+  const auto type = results[2].toTensor().scalar_type();
+  if (mode == 0 && fast) {
+    restate(results[1], {0}, type);
+  }
+  const int64_t bags = results[0].toTensor().size(0);
+  restate(results[2], {bags}, type);
+  if (mode != 2) {
+    restate(results[3], {bags}, type);
+  }
+}
+
+// Where PyTorch's inference says what CUDA returns and the CPU differs.
 void as_on_cpu(const Overload& o, const c10::IValue* arguments, torch::jit::Stack& results) {
   const std::string_view name = std::string_view(o.name).substr(0, o.name.find('.'));
   const bool flagged = name == "aten::native_batch_norm" || name == "aten::_native_batch_norm_legit" ||
       name == "aten::_native_batch_norm_legit_functional";
   const bool never = name == "aten::_native_batch_norm_legit_no_training" || name == "aten::_batch_norm_no_update";
-  if (never || (flagged && arguments[5].isBool() && !arguments[5].toBool())) {
-    for (const size_t i : {1, 2}) {
-      results[i] = at::Tensor(at::detail::empty_meta({0}, results[i].toTensor().scalar_type()));
-    }
+  const bool always = name == "aten::_batch_norm_with_update" || name == "aten::_batch_norm_with_update_functional";
+  if (flagged || never || always) {
+    const bool saves = always || (flagged && !(arguments[5].isBool() && !arguments[5].toBool()));
+    batch_norm_as_on_cpu(saves, name.find("functional") != std::string_view::npos, arguments, results);
+  } else if (name == "aten::_embedding_bag" || name == "aten::_embedding_bag_forward_only") {
+    embedding_bag_as_on_cpu(arguments, results);
   }
 }
 

@@ -3,6 +3,7 @@
 #include "layouts.h"
 
 #include <ATen/native/quantized/AffineQuantizer.h>
+#include <ATen/ops/empty_quantized_native.h>
 #include <ATen/quantized/QTensorImpl.h>
 #include <ATen/quantized/Quantizer.h>
 
@@ -80,6 +81,14 @@ at::Tensor with_integers(const at::Tensor& values, const at::Tensor& like) {
   at::Tensor q = at::empty_quantized(values.sizes(), like);
   integers(q).copy_(values);
   return q;
+}
+
+// PyTorch's Python binding names the CPU where the caller names no device.
+at::Tensor empty_like_quantizer(at::IntArrayRef sizes, const at::Tensor& like, std::optional<at::ScalarType> dtype,
+    std::optional<at::Layout> layout, std::optional<at::Device> device, std::optional<bool> pinned,
+    std::optional<at::MemoryFormat> format) {
+  const auto place = device && !device->is_cpu() ? device : like.device();
+  return at::native::empty_quantized(sizes, like, dtype, layout, place, pinned, format);
 }
 
 at::Tensor make_per_tensor(const at::Tensor& self, double scale, int64_t zero_point) {
@@ -210,40 +219,6 @@ at::Tensor cat(const at::ITensorListRef& list, int64_t dim) {
   return at::quantize_per_tensor(at::cat(numbers, dim), first.q_scale(), first.q_zero_point(), first.scalar_type());
 }
 
-// ---- quantization simulated on floats ----
-
-using Pair = std::tuple<at::Tensor, at::Tensor>;
-
-Pair simulate(const at::Tensor& x, const at::Tensor& scale, const at::Tensor& zero_point, int64_t low, int64_t high) {
-  TORCH_CHECK(low <= high, "`quant_min` should be less than or equal to `quant_max`.");
-  const at::Tensor s = scale.to(at::kFloat), z = zero_point.to(at::kFloat);
-  const at::Tensor q = x.to(at::kFloat).mul(s.reciprocal()).round().add(z.round());
-  const at::Tensor y = q.clamp(low, high).sub(z.round()).mul(s);
-  return {y.to(x.scalar_type()), q.ge(low).logical_and(q.le(high))};
-}
-
-Pair fake_quantize(const at::Tensor& x, double scale, int64_t zero_point, int64_t low, int64_t high) {
-  TORCH_CHECK(zero_point >= low && zero_point <= high, "`zero_point` must be between `quant_min` and `quant_max`.");
-  return simulate(x, number(scale, x), number(zero_point, x), low, high);
-}
-
-Pair fake_quantize_tensors(const at::Tensor& x, const at::Tensor& scale, const at::Tensor& zero_point,
-    const at::Tensor& enabled, int64_t low, int64_t high) {
-  if (!enabled.item<bool>()) {
-    return {x.clone(), at::ones(x.sizes(), x.options().dtype(at::kBool))};
-  }
-  return simulate(x, scale.reshape({}), zero_point.reshape({}), low, high);
-}
-
-Pair fake_quantize_channels(const at::Tensor& x, const at::Tensor& scale, const at::Tensor& zero_point, int64_t axis,
-    int64_t low, int64_t high) {
-  TORCH_CHECK(scale.dim() == 1 && zero_point.dim() == 1 && scale.numel() == zero_point.numel(),
-      "scale and zero-point need to be 1-D tensors of the same dimensions");
-  TORCH_CHECK(axis >= 0 && axis < x.dim(), "`axis` must be between 0 and number of dimensions of input");
-  TORCH_CHECK(scale.numel() == x.size(axis), "dimensions of scale and zero-point are not consistent with input tensor");
-  return simulate(x, along(scale, x, axis), along(zero_point, x, axis), low, high);
-}
-
 } // namespace quantized
 
 void register_quantized(torch::Library& m, torch::Library& dense) {
@@ -254,6 +229,7 @@ void register_quantized(torch::Library& m, torch::Library& dense) {
   at::native::dequantize_tensor_per_tensor_affine_stub.set_privateuse1_dispatch_ptr(&dequantize);
   at::native::dequantize_tensor_per_channel_affine_stub.set_privateuse1_dispatch_ptr(&dequantize_channels);
   at::native::dequantize_tensor_per_channel_float_qparams_stub.set_privateuse1_dispatch_ptr(&dequantize_channels);
+  m.impl("empty_quantized", quantized::empty_like_quantizer);
   m.impl("int_repr", quantized::int_repr);
   m.impl("_copy_from", quantized::copy_from);
   m.impl("dequantize.tensors", quantized::dequantize_list);
@@ -276,9 +252,6 @@ void register_quantized(torch::Library& m, torch::Library& dense) {
   m.impl("cat", quantized::cat);
   dense.impl("_make_per_tensor_quantized_tensor", quantized::make_per_tensor);
   dense.impl("_make_per_channel_quantized_tensor", quantized::make_per_channel);
-  dense.impl("fake_quantize_per_tensor_affine_cachemask", quantized::fake_quantize);
-  dense.impl("_fake_quantize_per_tensor_affine_cachemask_tensor_qparams", quantized::fake_quantize_tensors);
-  dense.impl("fake_quantize_per_channel_affine_cachemask", quantized::fake_quantize_channels);
 }
 
 } // namespace neuron

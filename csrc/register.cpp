@@ -14,6 +14,7 @@ extern "C" const char* nshim_register(void) {
     register_view_ops(m);
     register_copy_ops(m);
     register_attention(m);
+    register_batch_norm(m);
     register_composites(m);
     register_dynamic_ops(m);
     register_meta();

@@ -63,6 +63,7 @@ void register_storage_ops(torch::Library& m);
 void register_view_ops(torch::Library& m);
 void register_copy_ops(torch::Library& m);
 void register_attention(torch::Library& m);
+void register_batch_norm(torch::Library& m);
 void register_composites(torch::Library& m);
 void register_dynamic_ops(torch::Library& m);
 

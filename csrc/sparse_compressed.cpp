@@ -321,7 +321,7 @@ std::tuple<at::Tensor, at::Tensor> mm_reduce(const at::Tensor& self, const at::T
   const int64_t height = self.size(0), width = other.size(1);
   if (how == "sum" || how == "mean") {
     const at::Tensor sums = multiply(r.row, r.column, r.values, height, other);
-    return {how == "sum" ? sums : sums.div(r.count.unsqueeze(1)), at::Tensor()};
+    return {how == "sum" ? sums : sums.div(r.count.unsqueeze(1)), at::empty({0}, self.col_indices().options())};
   }
   TORCH_CHECK(how == "amax" || how == "amin", "sparse_mm_reduce: unknown reduction ", how);
   at::Tensor out = at::zeros({height, width}, other.options());

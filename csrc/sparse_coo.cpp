@@ -1,6 +1,8 @@
 // Coordinate format: what PyTorch's CPU backend does by walking through memory, as operators on indices and values.
 #include "layouts.h"
 
+#include <set>
+
 #include <ATen/native/DispatchStub.h>
 
 // PyTorch's hook for `at::sparse::flatten_indices`; its header is not installed.
@@ -425,9 +427,42 @@ at::Tensor log_softmax_backward_coo(const at::Tensor& grad, const at::Tensor& ou
   return softmax_backward(grad, output, dim, self, true);
 }
 
+// A sparse matrix from its diagonals: the k-th holds `diagonals[k, column]` where column − row is `offsets[k]`.
+at::Tensor spdiags(const at::Tensor& diagonals, const at::Tensor& offsets, at::IntArrayRef shape,
+    std::optional<at::Layout> layout) {
+  const at::Tensor d = diagonals.dim() == 1 ? diagonals.unsqueeze(0) : diagonals;
+  const at::Tensor o = offsets.dim() == 0 ? offsets.unsqueeze(0) : offsets;
+  TORCH_CHECK(d.dim() == 2, "Diagonals must be vector or matrix");
+  TORCH_CHECK(shape.size() == 2, "Output shape must be 2d");
+  TORCH_CHECK(o.dim() == 1, "Offsets must be scalar or vector");
+  TORCH_CHECK(d.size(0) == o.size(0), "Number of diagonals (", d.size(0), ") does not match the number of offsets (",
+      o.size(0), ")");
+  const auto format = layout.value_or(at::kSparse);
+  TORCH_CHECK(format == at::kSparse || format == at::kSparseCsc || format == at::kSparseCsr,
+      "Only output layouts (Sparse, SparseCsc, SparseCsr) are supported, got ", format);
+  TORCH_CHECK(o.scalar_type() == at::kLong, "Offset Tensor must have dtype Long but got ", o.scalar_type());
+  const at::Tensor here = o.cpu().contiguous();
+  const std::vector<int64_t> places(here.const_data_ptr<int64_t>(), here.const_data_ptr<int64_t>() + here.numel());
+  TORCH_CHECK(std::set<int64_t>(places.begin(), places.end()).size() == places.size(),
+      "Offset tensor contains duplicate values");
+  std::vector<at::Tensor> rows{at::empty({0}, o.options())}, columns = rows, values{at::empty({0}, d.options())};
+  for (size_t k = 0; k < places.size(); k++) {
+    const int64_t offset = places[k], width = d.size(1), first = std::max<int64_t>(offset, 0);
+    const int64_t count =
+        offset <= 0 ? std::min(offset + shape[0], width) : std::min<int64_t>(shape[1], width) - offset;
+    if (count > 0) {
+      columns.push_back(at::arange(first, first + count, o.options()));
+      rows.push_back(columns.back().sub(offset));
+      values.push_back(d.select(0, static_cast<int64_t>(k)).narrow(0, first, count));
+    }
+  }
+  const at::Tensor made = at::sparse_coo_tensor(at::stack({at::cat(rows), at::cat(columns)}), at::cat(values), shape);
+  return format == at::kSparseCsr ? made.to_sparse_csr() : format == at::kSparseCsc ? made.to_sparse_csc() : made;
+}
+
 } // namespace coo
 
-void register_coo(torch::Library& m) {
+void register_coo(torch::Library& m, torch::Library& dense) {
   at::native::flatten_indices_stub.set_privateuse1_dispatch_ptr(&flat_positions);
   m.impl("_coalesce", coo::coalesce);
   m.impl("add.out", coo::add_out);
@@ -440,6 +475,7 @@ void register_coo(torch::Library& m) {
   m.impl("_sparse_log_softmax", coo::log_softmax_coo);
   m.impl("_sparse_softmax_backward_data", coo::softmax_backward_coo);
   m.impl("_sparse_log_softmax_backward_data", coo::log_softmax_backward_coo);
+  dense.impl("_spdiags", coo::spdiags);
 }
 
 } // namespace neuron

@@ -119,7 +119,7 @@ at::Tensor hybrid(const at::Tensor& sparse, const at::Tensor& dense) {
   const int64_t groups = group.max().item<int64_t>() + 1;
   const at::Tensor indices = at::empty({groups}, e.rows.options()).scatter_(0, group, e.rows);
   return make_coo(indices.unsqueeze(0), multiply(group, e.columns, e.values, groups, dense),
-      {sparse.size(0), dense.size(1)}, true);
+      {sparse.size(0), dense.size(1)}, false);
 }
 
 at::Tensor& hspmm_out(const at::Tensor& sparse, const at::Tensor& dense, at::Tensor& out) {
@@ -133,7 +133,9 @@ at::Tensor& sspaddmm_out(const at::Tensor& self, const at::Tensor& sparse, const
   TORCH_CHECK(sparse.sparse_dim() == 2 && sparse.dense_dim() == 0 && dense.dim() == 2, "sspaddmm: matrices expected");
   TORCH_CHECK(dense.size(0) == sparse.size(1), "sspaddmm: Argument #3: Expected dim 0 size ", sparse.size(1), ", got ",
       dense.size(0));
-  TORCH_CHECK(self.size(0) == sparse.size(0) && self.size(1) == dense.size(1), "sspaddmm: Argument #1: Expected size ",
+  // Before it is looked at: `smm` passes one tensor, still of no size, as both.
+  out.sparse_resize_({sparse.size(0), dense.size(1)}, 2, 0);
+  TORCH_CHECK(self.dim() == 2 && self.size(0) == sparse.size(0) && self.size(1) == dense.size(1), "sspaddmm: Argument #1: Expected size ",
       sparse.size(0), " x ", dense.size(1), ", got ", self.sizes());
   const Entries e(sparse);
   const int64_t n = e.values.size(0), width = dense.size(1);

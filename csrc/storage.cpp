@@ -135,11 +135,27 @@ const at::Tensor& resize(const at::Tensor& self, at::IntArrayRef size, std::opti
   return self;
 }
 
+namespace {
+
+bool is_set_to(const at::Tensor& self, const at::Tensor& source) {
+  return self.storage().unsafeGetStorageImpl() == source.storage().unsafeGetStorageImpl() &&
+      self.storage_offset() == source.storage_offset() && self.sizes() == source.sizes() && self.strides() == source.strides();
+}
+
+const at::Tensor& resize_output(const at::Tensor& self, c10::IntArrayRef size, c10::Device device) {
+  TORCH_CHECK(device_at(device_of(device)) == self.device(), "out Tensor doesn't have the correct device set");
+  return at::native::resize_output_check(self, size) ? neuron::resize(self, size, std::nullopt) : self;
+}
+
+} // namespace
+
 void register_storage_ops(torch::Library& m) {
   m.impl("empty.memory_format", empty_memory_format);
   m.impl("empty_strided", empty_strided);
   m.impl("_efficientzerotensor", efficient_zero_tensor);
   m.impl("resize_", resize);
+  m.impl("_resize_output_", resize_output);
+  m.impl("is_set_to", is_set_to);
   m.impl("set_", set_nothing);
   m.impl("set_.source_Tensor", set_tensor);
   m.impl("set_.source_Storage", set_storage);

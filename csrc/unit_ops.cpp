@@ -1,5 +1,6 @@
 // One translation unit of everything about operators, so that PyTorch's headers are parsed once.
 #include "attention.cpp"
+#include "batch_norm.cpp"
 #include "boxed.cpp"
 #include "call.cpp"
 #include "composite.cpp"

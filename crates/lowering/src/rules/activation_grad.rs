@@ -141,15 +141,17 @@ fn glu_backward_jvp(cx: &mut Ctx) -> Lowered {
     let dtype = cx.tensor(2)?.ty.dtype;
     let along = cx.int(5)?;
     let (x, d, compute) = halves(cx, 2, along)?;
-    let [g, dg, dx] = [cx.tensor(1)?.value, cx.tensor(3)?.value, cx.tensor(4)?.value];
-    let [g, dg, dx] = [cx.cast(g, compute)?, cx.cast(dg, compute)?, cx.cast(dx, compute)?];
+    let [gx, dg, dx] = [cx.tensor(0)?.value, cx.tensor(3)?.value, cx.tensor(4)?.value];
+    let [gx, dg, dx] = [cx.cast(gx, compute)?, cx.cast(dg, compute)?, cx.cast(dx, compute)?];
     let v = cx.math(|m| {
         let [a, b] = split(m.expr(x), d);
         let [da, db] = split(m.expr(dx), d);
-        let (g, dg, s) = (m.expr(g), m.expr(dg), b.sigmoid());
-        let slope = s * (1.0 - s);
-        let first = dg * s + g * slope * db;
-        let second = (dg * a + g * da + g * a * (1.0 - s * 2.0) * db) * slope;
+        // From the gradient of the first half, which is g·s.
+        let [ga, _] = split(m.expr(gx), d);
+        let (dg, s) = (m.expr(dg), b.sigmoid());
+        let rest = 1.0 - s;
+        let first = dg * s + ga * rest * db;
+        let second = (first * a + ga * da - ga * a * s * db) * rest;
         m.concatenate(&[first, second], d).value()
     })?;
     Ok(cx.cast(v, dtype)?.into())

@@ -1,5 +1,6 @@
 //! Sums, products, quotients and remainders.
 
+use tnrs_hlo::TensorType;
 use tnrs_types::{DType, Scalar};
 
 use crate::helpers::{map, Domain, Lowered};
@@ -14,8 +15,8 @@ pub const ROWS: &[Row] = &[
     Row::new("aten::sub.Scalar", |cx| scaled(cx, |x, y| x - y)).unit(&["alpha"]),
     Row::new("aten::rsub.Tensor", rsub).unit(&["alpha"]),
     Row::new("aten::rsub.Scalar", rsub).unit(&["alpha"]),
-    Row::new("aten::_add_relu.Tensor", |cx| scaled(cx, add_relu)).unit(&["alpha"]),
-    Row::new("aten::_add_relu.Scalar", |cx| scaled(cx, add_relu)).unit(&["alpha"]),
+    Row::new("aten::_add_relu.Tensor", add_relu).unit(&["alpha"]).infer_by_rule(),
+    Row::new("aten::_add_relu.Scalar", add_relu).unit(&["alpha"]).infer_by_rule(),
     Row::new("aten::mul.Tensor", |cx| map(cx, [0, 1], Domain::Promoted, |[x, y]| x * y)),
     Row::new("aten::mul.Scalar", |cx| map(cx, [0, 1], Domain::Promoted, |[x, y]| x * y)),
     Row::new("aten::div.Tensor", |cx| map(cx, [0, 1], Domain::Float, |[x, y]| x / y)),
@@ -67,10 +68,19 @@ pub fn times_one(x: Expr<'_>) -> Expr<'_> {
     x
 }
 
-/// The sum where positive; zero for NaN too.
-fn add_relu<'m>(x: Expr<'m>, y: Expr<'m>) -> Expr<'m> {
-    let sum = x + y;
-    sum.gt(0.0).select(sum, 0.0)
+/// The sum where positive, at most the greatest finite number. NaN stays, as in the CPU's vector loops.
+fn add_relu(cx: &mut Ctx) -> Lowered {
+    let dtype = cx.promoted(&[0, 1])?;
+    cx.outs = vec![TensorType::new(dtype, &cx.broadcast_sizes(&[0, 1])?)];
+    let most = if dtype == DType::F64 { f64::MAX } else { f32::MAX.into() };
+    scaled(cx, |x, y| {
+        let positive = (x + y).max(0.0);
+        if dtype.is_float() {
+            positive.min(most)
+        } else {
+            positive
+        }
+    })
 }
 
 /// `other − alpha·self`.

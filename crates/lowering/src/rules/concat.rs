@@ -1,5 +1,6 @@
 //! Joining and padding.
 
+use tnrs_hlo::TensorType;
 use tnrs_types::{Dims, Scalar};
 
 use crate::helpers::{dim, Lowered};
@@ -9,6 +10,7 @@ use crate::{Ctx, LowerError, Row, Tensor};
 pub(crate) const ROWS: &[Row] = &[
     Row::new("aten::cat", cat),
     Row::new("aten::stack", stack),
+    Row::new("aten::_stack", stack_without_meta).infer_by_rule(),
     Row::new("aten::constant_pad_nd", constant_pad),
     Row::new("aten::block_diag", block_diag),
 ];
@@ -42,6 +44,26 @@ fn stack(cx: &mut Ctx) -> Lowered {
         values.push(cx.b.reshape(v, &row)?);
     }
     Ok(cx.b.concatenate(&values, axis)?.into())
+}
+
+/// What `stack` ends in on the CPU.
+fn stack_without_meta(cx: &mut Ctx) -> Lowered {
+    let parts = cx.tensors(0)?;
+    let Some(first) = parts.first() else {
+        return Err(LowerError::runtime("stack expects a non-empty TensorList"));
+    };
+    if let Some(other) = parts.iter().find(|t| t.ty.dims != first.ty.dims) {
+        return Err(LowerError::runtime(format!(
+            "stack expects each tensor to be equal size, but got {:?} at entry 0 and {:?}",
+            first.ty.dims.as_slice(),
+            other.ty.dims.as_slice()
+        )));
+    }
+    let mut dims = first.ty.dims.clone();
+    let axis = dim(cx.int(1)?, dims.len() + 1)?;
+    dims.insert(axis as usize, parts.len() as i64);
+    cx.outs = vec![TensorType::new(cx.promoted(&[0])?, &dims)];
+    stack(cx)
 }
 
 /// Amounts before and after each dim, from PyTorch's list that starts at the last dim.

@@ -4,7 +4,7 @@ use tnrs_hlo::{Composite, ReduceKind, Value};
 use tnrs_types::{DType, Scalar};
 
 use crate::helpers::{dim, Lowered};
-use crate::{Ctx, LowerError, Row};
+use crate::{Arg, Ctx, LowerError, Outcome, Ret, Row};
 
 /// Rows of this family.
 pub const ROWS: &[Row] = &[
@@ -12,6 +12,8 @@ pub const ROWS: &[Row] = &[
     Row::new("aten::cumprod", |cx| running(cx, ReduceKind::Multiply)),
     Row::new("aten::cummax", |cx| extreme(cx, ReduceKind::Maximum)),
     Row::new("aten::cummin", |cx| extreme(cx, ReduceKind::Minimum)),
+    Row::new("aten::_cummax_helper", |cx| helper(cx, ReduceKind::Maximum)).infer_by_rule(),
+    Row::new("aten::_cummin_helper", |cx| helper(cx, ReduceKind::Minimum)).infer_by_rule(),
     // PyTorch has no meta kernel for it.
     Row::new("aten::_logcumsumexp", log_sum).infer_by_rule(),
 ];
@@ -55,6 +57,26 @@ fn extreme(cx: &mut Ctx, kind: ReduceKind) -> Lowered {
     })?;
     let positions = scan(cx, positions, d, ReduceKind::Maximum)?;
     cx.finish_all(&[values, positions])
+}
+
+/// What `cummax` and `cummin` end in on the CPU: the results go to arguments 1 and 2.
+fn helper(cx: &mut Ctx, kind: ReduceKind) -> Lowered {
+    let along = cx.args.remove(3);
+    let results = [cx.args.remove(1), cx.args.remove(1)];
+    cx.args.push(along);
+    cx.outs = results
+        .iter()
+        .map(|r| match r {
+            Arg::Tensor(t) => Ok(t.ty.clone()),
+            _ => Err(LowerError::runtime(format!("{}: values and indices must be tensors", cx.op))),
+        })
+        .collect::<Result<_, _>>()?;
+    let outcome = extreme(cx, kind)?;
+    let writes = outcome.rets.iter().enumerate().filter_map(|(i, r)| match r {
+        Ret::Tensor(v) => Some((i + 1, 0, *v)),
+        _ => None,
+    });
+    Ok(Outcome::writes(writes.collect()))
 }
 
 /// ln Σ eˣ of all elements so far; integers are not accepted.

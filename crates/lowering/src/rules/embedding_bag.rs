@@ -8,14 +8,13 @@ use tnrs_types::{DType, Raises, Scalar};
 use super::rearrange::cumulative;
 use crate::expr::{Expr, Math};
 use crate::helpers::Lowered;
-use crate::{Ctx, LowerError, Outcome, Row};
+use crate::{Ctx, Outcome, Row};
 
 /// Rows of this family.
 pub(crate) const ROWS: &[Row] = &[
     Row::new("aten::_embedding_bag", forward),
     Row::new("aten::_embedding_bag_forward_only", forward),
-    Row::new("aten::_embedding_bag_dense_backward", |cx| backward(cx, &DENSE)),
-    Row::new("aten::_embedding_bag_backward", |cx| backward(cx, &ANY)),
+    Row::new("aten::_embedding_bag_dense_backward", backward),
     Row::new("aten::_embedding_bag_per_sample_weights_backward", weights_backward),
     Row::new("aten::embedding_renorm_", renorm),
 ];
@@ -46,6 +45,8 @@ fn forward(cx: &mut Ctx) -> Lowered {
     let [weight, indices, offsets] = [cx.tensor(0)?, cx.tensor(1)?, cx.tensor(2)?];
     let (mode, scales, padding) = (cx.int(4)?, cx.opt_tensor(6), cx.int(8)?);
     let types = [cx.out(0)?, cx.out(1)?, cx.out(2)?, cx.out(3)?];
+    // As the CPU does: a plain sum counts nothing, and the greatest elements' place holds the sizes otherwise.
+    let plain = !matches!(mode, MEAN | MAX);
     let (count, width) = (types[0].dims[0], types[0].dims[1]);
     let (n, rows, site) = (indices.ty.numel(), weight.ty.dims[0], cx.op);
     let acc = weight.ty.dtype.opmath();
@@ -72,49 +73,35 @@ fn forward(cx: &mut Ctx) -> Lowered {
                 hit,
             );
             let found = first.lt(first.int(n));
-            let source = at.pad(Scalar::Int(-1), &[0], &[1]);
+            let source = at.pad(Scalar::Int(0), &[0], &[1]);
             (found.select(best, 0.0), source.take_rows(0, first))
         } else {
             let sum = zeros(m, acc, &[count, width]).put_rows(ScatterKind::Add, 0, counted, taken);
             let divisor = column(sizes.max(sizes.int(1))).cast(acc);
             let out = if mode == MEAN { sum / divisor } else { sum };
-            (out, zeros(m, DType::I64, &types[3].dims))
+            (out, sizes)
         };
-        // PyTorch's list of sizes has one more entry when the last offset is included.
-        let sizes = sizes.pad(Scalar::Int(0), &[0], &[types[2].dims[0] - count]);
+        let [sizes, arg] = if plain { [zeros(m, DType::I64, &[count]); 2] } else { [sizes, arg] };
+        let bag = if types[1].numel() == 0 { zeros(m, DType::I64, &types[1].dims) } else { bag };
         [(out, 0), (bag, 1), (sizes, 2), (arg, 3)].map(|(v, i)| v.cast(types[i].dtype).value())
     })?;
     Ok(Outcome::tensors(&r))
 }
 
-/// Positions of the arguments of the two backward overloads.
-struct Form {
-    offset2bag: usize,
-    sparse: Option<usize>,
-}
-
-const DENSE: Form = Form { offset2bag: 2, sparse: None };
-const ANY: Form = Form { offset2bag: 3, sparse: Some(9) };
-
-fn backward(cx: &mut Ctx, form: &Form) -> Lowered {
-    if form.sparse.is_some_and(|i| cx.bool(i)) {
-        return Err(LowerError::unsupported(format!("{}: sparse gradients", cx.op)));
-    }
-    let at = form.offset2bag;
+fn backward(cx: &mut Ctx) -> Lowered {
     let (dy, indices) = (cx.tensor(0)?, cx.tensor(1)?);
-    let [bag, sizes, arg] = [cx.tensor(at)?, cx.tensor(at + 1)?, cx.tensor(at + 2)?];
-    let (by_frequency, mode) = (cx.bool(at + 4), cx.int(at + 5)?);
-    let last = at + 6 + usize::from(form.sparse.is_some());
-    let (scales, padding) = (cx.opt_tensor(last), cx.int(last + 1)?);
+    let [bag, sizes, arg] = [cx.tensor(2)?, cx.tensor(3)?, cx.tensor(4)?];
+    let (by_frequency, mode) = (cx.bool(6), cx.int(7)?);
+    let (scales, padding) = (cx.opt_tensor(8), cx.int(9)?);
     let out = cx.out(0)?;
     let acc = dy.ty.dtype.opmath();
     let v = cx.math(|m| {
         let dy = m.expr(dy.value).cast(acc);
         let base = zeros(m, acc, &out.dims);
         if mode == MAX {
-            // -1 stands for an empty bag; its flat position is negative and dropped.
+            // What an empty bag names counts nowhere: a negative position is dropped.
             let flat = m.expr(arg.value).cast(DType::I64).flat_index(&out.dims, 0);
-            let kept = m.expr(arg.value).cast(DType::I64).lt(0.0).select(-1.0, flat);
+            let kept = column(m.expr(sizes.value)).eq(0.0).select(-1.0, flat);
             return base.put_flat(ScatterKind::Add, kept, dy).cast(out.dtype).value();
         }
         let indices = m.expr(indices.value).cast(DType::I64);
@@ -142,13 +129,21 @@ fn backward(cx: &mut Ctx, form: &Form) -> Lowered {
 
 /// The gradient of the per-sample weights: each row's product with its bag's gradient.
 fn weights_backward(cx: &mut Ctx) -> Lowered {
-    let [dy, weight, indices, bag] = [cx.tensor(0)?, cx.tensor(1)?, cx.tensor(2)?, cx.tensor(4)?];
+    let [dy, weight, indices] = [cx.tensor(0)?, cx.tensor(1)?, cx.tensor(2)?];
+    let [offsets, bag] = [cx.tensor(3)?, cx.tensor(4)?];
+    let (n, count) = (indices.ty.numel(), dy.ty.dims[0]);
     let (padding, out) = (cx.int(6)?, cx.out(0)?);
     let acc = dy.ty.dtype.opmath();
     let v = cx.math(|m| {
         let indices = m.expr(indices.value).cast(DType::I64);
         let rows = m.expr(weight.value).take_rows(0, indices).cast(acc);
-        let grads = m.expr(dy.value).take_rows(0, m.expr(bag.value).cast(DType::I64)).cast(acc);
+        // The forward of a plain sum does not say which bag an index is in.
+        let bag = if bag.ty.numel() == n {
+            m.expr(bag.value).cast(DType::I64)
+        } else {
+            bags(m, m.expr(offsets.value), n, count)
+        };
+        let grads = m.expr(dy.value).take_rows(0, bag).cast(acc);
         let dot = (rows * grads).sum(&[1]);
         indices.eq(indices.int(padding)).select(0.0, dot).cast(out.dtype).value()
     })?;
@@ -166,17 +161,18 @@ fn renorm(cx: &mut Ctx) -> Lowered {
         let used =
             m.splat(DType::Bool, &[rows], Scalar::Bool(false)).put_rows(ScatterKind::Set, 0, at, at.eq(at));
         let w = m.expr(weight.value).cast(acc);
+        let size = if acc.is_complex() { w.abs() } else { w };
         let norm = if p == 2.0 {
-            (w * w).sum(&[1]).sqrt()
+            (size * size).sum(&[1]).sqrt()
         } else if p == 1.0 {
-            w.abs().sum(&[1])
+            size.abs().sum(&[1])
         } else if p.is_infinite() {
-            w.abs().reduce(tnrs_hlo::ReduceKind::Maximum, &[1])
+            size.abs().reduce(tnrs_hlo::ReduceKind::Maximum, &[1])
         } else {
-            w.abs().pow(p).sum(&[1]).pow(1.0 / p)
+            size.abs().pow(p).sum(&[1]).pow(1.0 / p)
         };
         let factor = used.and(norm.gt(limit)).select(limit / (norm + 1e-7), 1.0);
-        (w * column(factor)).cast(weight.ty.dtype).value()
+        (w * column(factor).cast(acc)).cast(weight.ty.dtype).value()
     })?;
     Ok(Outcome::writes(vec![(0, 0, v)]))
 }

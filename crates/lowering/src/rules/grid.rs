@@ -256,7 +256,8 @@ fn forward(cx: &mut Ctx, spatial: usize) -> Lowered {
     let (x, grid) = (cx.tensor(0)?, cx.tensor(1)?);
     let (s, out) = (Sampling::new(cx, 2)?, cx.out(0)?);
     refuse_cubic_volumes(s, spatial)?;
-    let acc = out.dtype.opmath();
+    // PyTorch's CPU computes in the type of the image.
+    let acc = out.dtype;
     let shape = Shape::new(&x.ty.dims, &grid.ty.dims);
     let dims = [shape.n, shape.c, shape.samples];
     let v = cx.math(|m| {
@@ -267,8 +268,20 @@ fn forward(cx: &mut Ctx, spatial: usize) -> Lowered {
         for p in pixels(&counts) {
             let (inside, flat) = shape.locate(m, &taps, &p);
             let weight = weight(&taps, &p);
+<<<<<<< HEAD
+            let value = image.take_rows(0, shape.spread(flat));
+            let (inside, weight) = (shape.per_channel(inside), shape.per_channel(weight));
+            // In a plane, a pixel outside is zero times its weight, which is NaN for a position that is not finite; in a
+            // volume it is skipped.
+            sum = sum
+                + match spatial == 2 {
+                    true => inside.select(value, 0.0) * weight,
+                    false => inside.select(value * weight, 0.0),
+                };
+=======
             let value = shape.taken(image, flat);
             sum = sum + shape.per_channel(inside).select(value * shape.per_channel(weight), 0.0);
+>>>>>>> h/speedb
         }
         sum.reshape(&out.dims).cast(out.dtype).value()
     })?;
@@ -309,8 +322,14 @@ fn backward(cx: &mut Ctx, spatial: usize) -> Lowered {
     let dims = [shape.n, shape.c, shape.samples];
     let grads = cx.math(|m| {
         let dy = m.expr(dy.value).cast(acc).reshape(&dims);
+<<<<<<< HEAD
+        let image = m.expr(x.value).cast(acc).flatten();
+        // Positions in the image's type, as forward; sums are more exact.
+        let taps = shape.taps(m.expr(grid.value).cast(x.ty.dtype), s);
+=======
         let image = m.expr(x.value).cast(acc);
         let taps = shape.taps(m.expr(grid.value).cast(acc), s);
+>>>>>>> h/speedb
         let counts: Vec<usize> = taps.iter().map(Vec::len).collect();
         let mut dx = m.splat(acc, &x.ty.dims, Scalar::Int(0));
         let mut slopes = vec![m.splat(acc, &[shape.n, shape.samples], Scalar::Int(0)); spatial];
@@ -319,13 +338,13 @@ fn backward(cx: &mut Ctx, spatial: usize) -> Lowered {
             let inside_all = shape.per_channel(inside);
             let at = shape.spread(flat);
             if mask[0] {
-                let part = inside_all.select(dy * shape.per_channel(weight(&taps, &p)), 0.0);
+                let part = inside_all.select(dy * shape.per_channel(weight(&taps, &p).cast(acc)), 0.0);
                 dx = dx.put_flat(ScatterKind::Add, at, part);
             }
             if mask[1] {
                 let value = inside_all.select(shape.taken(image, flat) * dy, 0.0).sum(&[1]);
                 for (d, g) in slopes.iter_mut().enumerate() {
-                    *g = *g + value * slope(&taps, &p, d);
+                    *g = *g + value * slope(&taps, &p, d).cast(acc);
                 }
             }
         }

@@ -3,9 +3,10 @@
 use tnrs_types::{DType, Dims, Scalar};
 
 use super::histogram::not_above;
+use super::nonzero::front;
 use crate::expr::{Expr, Math};
 use crate::helpers::Lowered;
-use crate::{Ctx, LowerError, Row, Tensor};
+use crate::{Ctx, LowerError, Outcome, Row, Tensor};
 
 /// Rows of this family.
 pub(crate) const ROWS: &[Row] = &[
@@ -58,15 +59,19 @@ fn to_padded(cx: &mut Ctx) -> Lowered {
 /// `to[offsets[b] + l] = from[b, l]`; what a padded row does not hold is 0.
 fn to_jagged(cx: &mut Ctx) -> Lowered {
     let (x, offsets) = (cx.tensor(0)?, offsets(cx)?);
-    let Some(total) = cx.opt_int(2) else {
-        return Err(LowerError::unsupported(format!("{}: the result's size depends on the data", cx.op)));
-    };
     let (batch, length) = (offsets.ty.numel() - 1, x.ty.dims[1]);
+    // Without it, the last offset says how many rows there are.
+    let known = cx.opt_int(2);
+    let total = known.unwrap_or(batch * length);
     if x.ty.dims[0] != batch {
         return Err(LowerError::runtime(format!("{}: {batch} rows needed, got {}", cx.op, x.ty.dims[0])));
     }
-    let v = cx.math(|m| {
+    let (v, count) = cx.math(|m| {
         let marks = starts(m, &offsets);
+        let count = marks.steps(0, batch, batch + 1, 1).reshape(&[]);
+        if known.is_none() {
+            count.le(count.int(total)).assert("the last offset lies beyond the padded rows");
+        }
         let at = m.iota(DType::I64, &[total], 0);
         let row = not_above(marks, at) - at.int(1);
         let row = row.max(row.int(0)).min(row.int(batch - 1));
@@ -78,7 +83,11 @@ fn to_jagged(cx: &mut Ctx) -> Lowered {
         let mut high = vec![0; joined.len()];
         high[0] = 1;
         let rows = m.expr(x.value).reshape(&joined);
-        rows.pad(Scalar::Int(0), &vec![0; joined.len()], &high).take_rows(0, flat).value()
+        let joined = rows.pad(Scalar::Int(0), &vec![0; joined.len()], &high).take_rows(0, flat);
+        (joined.value(), count.value())
     })?;
-    Ok(v.into())
+    match known {
+        Some(_) => Ok(v.into()),
+        None => Ok(Outcome { rets: vec![front(v, count)], writes: Vec::new() }),
+    }
 }

@@ -10,17 +10,20 @@ use crate::{Ctx, LowerError, Outcome, Ret, Row, Tensor};
 
 /// Rows of this family.
 pub(crate) const ROWS: &[Row] = &[
-    Row::new("aten::native_batch_norm", |cx| forward(cx, &LEGACY)).dynamic(&["momentum"]),
+    Row::new("aten::native_batch_norm", |cx| forward(cx, &LEGACY)).dynamic(&["momentum"]).castable(),
     Row::new("aten::_native_batch_norm_legit", |cx| forward(cx, &LEGACY)).dynamic(&["momentum"]),
-    Row::new("aten::_native_batch_norm_legit.no_stats", |cx| forward(cx, &NO_STATS)).dynamic(&["momentum"]),
+    Row::new("aten::_native_batch_norm_legit.no_stats", |cx| forward(cx, &NO_STATS))
+        .dynamic(&["momentum"])
+        .castable(),
     Row::new("aten::_native_batch_norm_legit_no_training", |cx| forward(cx, &NO_TRAINING))
-        .dynamic(&["momentum"]),
+        .dynamic(&["momentum"])
+        .castable(),
     Row::new("aten::_native_batch_norm_legit_functional", |cx| forward(cx, &FUNCTIONAL))
         .dynamic(&["momentum"]),
     Row::new("aten::_batch_norm_with_update", |cx| forward(cx, &WITH_UPDATE)).dynamic(&["momentum"]),
     Row::new("aten::_batch_norm_with_update_functional", |cx| forward(cx, &UPDATE_FUNCTIONAL))
         .dynamic(&["momentum"]),
-    Row::new("aten::_batch_norm_no_update", |cx| forward(cx, &NO_UPDATE)).dynamic(&["momentum"]),
+    Row::new("aten::_batch_norm_no_update", |cx| forward(cx, &NO_UPDATE)).dynamic(&["momentum"]).castable(),
     Row::new("aten::_native_batch_norm_legit.out", |cx| forward_out(cx, &LEGACY))
         .dynamic(&["momentum"])
         .infer_by_rule(),
@@ -76,7 +79,7 @@ fn forward(cx: &mut Ctx, form: &Form) -> Lowered {
     let updates = training && running.iter().any(Option::is_some);
     let momentum = if updates { Some(cx.scalar(form.momentum, acc)?) } else { None };
     if cx.outs.len() < 3 {
-        cx.outs = stated(&x);
+        cx.outs = stated(cx, training)?;
     }
     let stats = [cx.out(1)?, cx.out(2)?];
     if !training && running.iter().any(Option::is_none) {
@@ -150,11 +153,15 @@ fn forward(cx: &mut Ctx, form: &Form) -> Lowered {
     Ok(outcome)
 }
 
-/// Types of result and statistics where PyTorch has no meta kernel.
-fn stated(x: &Tensor) -> Vec<TensorType> {
-    let channels = x.ty.dims.get(1).copied().unwrap_or(1);
-    let stats = TensorType::new(x.ty.dtype.opmath(), &[channels]);
-    vec![x.ty.clone(), stats.clone(), stats]
+/// Types of result and statistics where PyTorch has no meta kernel. Outside training none are saved; parameters in f32
+/// make those of reduced floats f32.
+fn stated(cx: &Ctx, training: bool) -> Result<Vec<TensorType>, LowerError> {
+    let x = cx.tensor(0)?.ty;
+    let mixed = (1..5).filter_map(|i| cx.opt_tensor(i)).any(|t| t.ty.dtype == DType::F32);
+    let dtype = if mixed { x.dtype.opmath() } else { x.dtype };
+    let channels = if training { x.dims.get(1).copied().unwrap_or(1) } else { 0 };
+    let stats = TensorType::new(dtype, &[channels]);
+    Ok(vec![x, stats.clone(), stats])
 }
 
 /// An `out=` overload that writes the running statistics as well: those come first among what it writes.

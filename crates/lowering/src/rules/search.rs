@@ -15,7 +15,8 @@ pub(crate) const ROWS: &[Row] = &[
     Row::new("aten::bucketize.Scalar", |cx| searchsorted(cx, 1, 0)).exact(),
     Row::new("aten::isin.Tensor_Tensor", isin).exact(),
     Row::new("aten::isin.Tensor_Scalar", isin).exact(),
-    Row::new("aten::isin.Scalar_Tensor", isin).exact(),
+    // PyTorch's meta kernel says that the result has no elements.
+    Row::new("aten::isin.Scalar_Tensor", isin).infer_by_rule().exact(),
     Row::new("aten::histc", histc).stat(&["min", "max"]),
 ];
 
@@ -85,13 +86,13 @@ fn isin(cx: &mut Ctx) -> Lowered {
     let common = cx.promoted(&[0, 1])?;
     let x = cx.operand(0, common, common)?;
     let set = cx.operand(1, common, common)?;
-    let (invert, out) = (cx.bool(3), cx.out(0)?);
+    let invert = cx.bool(3);
     let v = cx.math(|m| {
         let [x, set] = m.exprs([x, set]);
         let rank = x.rank();
         let set = set.flatten();
         let found = x.unsqueeze(rank).eq(set).reduce(ReduceKind::Or, &[rank as i64]);
-        (if invert { found.not() } else { found }).reshape(&out.dims).value()
+        (if invert { found.not() } else { found }).value()
     })?;
     Ok(v.into())
 }
