@@ -268,8 +268,7 @@ fn forward(cx: &mut Ctx, spatial: usize) -> Lowered {
         for p in pixels(&counts) {
             let (inside, flat) = shape.locate(m, &taps, &p);
             let weight = weight(&taps, &p);
-<<<<<<< HEAD
-            let value = image.take_rows(0, shape.spread(flat));
+            let value = shape.taken(image, flat);
             let (inside, weight) = (shape.per_channel(inside), shape.per_channel(weight));
             // In a plane, a pixel outside is zero times its weight, which is NaN for a position that is not finite; in a
             // volume it is skipped.
@@ -278,10 +277,6 @@ fn forward(cx: &mut Ctx, spatial: usize) -> Lowered {
                     true => inside.select(value, 0.0) * weight,
                     false => inside.select(value * weight, 0.0),
                 };
-=======
-            let value = shape.taken(image, flat);
-            sum = sum + shape.per_channel(inside).select(value * shape.per_channel(weight), 0.0);
->>>>>>> h/speedb
         }
         sum.reshape(&out.dims).cast(out.dtype).value()
     })?;
@@ -322,14 +317,9 @@ fn backward(cx: &mut Ctx, spatial: usize) -> Lowered {
     let dims = [shape.n, shape.c, shape.samples];
     let grads = cx.math(|m| {
         let dy = m.expr(dy.value).cast(acc).reshape(&dims);
-<<<<<<< HEAD
-        let image = m.expr(x.value).cast(acc).flatten();
+        let image = m.expr(x.value).cast(acc);
         // Positions in the image's type, as forward; sums are more exact.
         let taps = shape.taps(m.expr(grid.value).cast(x.ty.dtype), s);
-=======
-        let image = m.expr(x.value).cast(acc);
-        let taps = shape.taps(m.expr(grid.value).cast(acc), s);
->>>>>>> h/speedb
         let counts: Vec<usize> = taps.iter().map(Vec::len).collect();
         let mut dx = m.splat(acc, &x.ty.dims, Scalar::Int(0));
         let mut slopes = vec![m.splat(acc, &[shape.n, shape.samples], Scalar::Int(0)); spatial];
