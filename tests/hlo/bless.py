@@ -392,6 +392,20 @@ def sgd():
     return cases
 
 
+def windows():
+    cases = []
+    x = torch.tensor([3.0, -1.0, 3.0, 0.5, 2.0, math.nan, 2.0, math.nan, 9.0, -math.inf] * 4, dtype=torch.float64)[:36]
+    x = torch.stack([x.reshape(6, 6), (x.nan_to_num() * 0.5).flip(0).reshape(6, 6)])
+    for kernel, stride, padding, dilation in (([3, 3], [2, 2], [1, 1], [1, 1]), ([2, 3], [1, 2], [0, 1], [2, 1]), ([2], [2], [1], [1])):
+        f = F.max_pool2d if len(kernel) == 2 else F.max_pool1d
+        wants = f(x, kernel, stride, padding, dilation, return_indices=True)
+        attrs = {"kernel": kernel, "stride": stride, "padding": padding, "dilation": dilation}
+        for d in ("f64", "bf16"):
+            name = f"max_pool_{len(kernel)}d_{dilation[0]}_{d}"
+            cases.append(case(name, "composite.max_pool", attrs, [x], wants, [d], [d, "i64"]))
+    return cases
+
+
 def scans():
     cases = []
     x = torch.tensor([[3.0, -1.0, 3.0, 0.5], [math.nan, 2.0, math.nan, 9.0], [-1.0, -1.0, -2.0, -2.0]], dtype=torch.float64)
@@ -475,6 +489,7 @@ def main():
     write("attention.txt", attention() + dropout())
     write("optim.txt", adam() + sgd())
     write("scan.txt", scans())
+    write("window.txt", windows())
     write("pack.txt", packs())
     write("philox.txt", philoxes())
     write("fourier.txt", fouriers())

@@ -278,7 +278,10 @@ unsafe fn row<const F: usize>(
     let vectors = call.full.len();
     let mut v = 0;
     while v < vectors {
-        let n = if vectors - v >= 4 { 4 } else { (vectors - v).min(2) };
+        // Vectors of which every lane is wanted need no masks, unless they are few.
+        let alike = call.full[v..].iter().take_while(|&&f| f == call.full[v]).count();
+        let most = if vectors >= 6 { alike } else { vectors - v };
+        let n = if most >= 4 { 4 } else { most.min(2) };
         let whole = call.full[v..v + n].iter().all(|&f| f) && call.step[2] == 1;
         // SAFETY: the contract is the caller's; AVX-512 was asked for.
         unsafe {

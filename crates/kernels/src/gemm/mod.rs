@@ -23,6 +23,8 @@ mod skinny;
 mod skinny512;
 #[cfg(test)]
 mod tests;
+#[cfg(target_arch = "x86_64")]
+mod tiny512;
 pub(crate) mod wide;
 
 use tnrs_types::DType;
@@ -121,6 +123,11 @@ unsafe fn single(
     let b = Operand { ptr: ptrs.b.wrapping_offset(at.b * es), lane: desc.b.col, depth: desc.b.row };
     let size = Size { m: desc.m, n: desc.n, k: desc.k };
     let turned = Size { m: size.n, n: size.m, k: size.k };
+    #[cfg(target_arch = "x86_64")]
+    if tiny512::suits(core, size, b) {
+        // SAFETY: the contract is the caller's.
+        return unsafe { tiny512::multiply(size, a, b, epilogue) };
+    }
     // SAFETY: the contract is the caller's; Cᵀ = Bᵀ·Aᵀ has the same elements.
     unsafe {
         if dots::suits(size, a, b) {

@@ -122,14 +122,15 @@ fn backward(cx: &mut Ctx) -> Lowered {
         let data = groups.data(m, x.value, acc);
         let mean = groups.per_group(m, mean.value, acc);
         let rstd = groups.per_group(m, rstd.value, acc);
-        let centred = data - mean;
         // Only these two sums read every element; the others are sums of them.
         let t = dy.reduce_keep(ReduceKind::Add, &[3]);
-        let s = (dy * centred).reduce_keep(ReduceKind::Add, &[3]) * rstd;
+        let s = (dy * (data - mean)).reduce_keep(ReduceKind::Add, &[3]) * rstd;
         let (db, dw) = (t.sum(&[0, 3]), s.sum(&[0, 3]));
         let w = w.as_ref().map(|w| w.value);
         let (a, b) = (groups.mean(groups.weighted(m, w, t)), groups.mean(groups.weighted(m, w, s)));
-        let dx = (dy * groups.weighted(m, w, rstd) - a * rstd) - centred * (b * rstd * rstd);
+        // As PyTorch's CPU: two factors and a term per channel.
+        let slope = -(b * rstd * rstd);
+        let dx = dy * groups.weighted(m, w, rstd) + (data * slope - (mean * slope + a * rstd));
         [
             dx.reshape(&x.ty.dims).cast(x.ty.dtype),
             dw.reshape(&[channels]).cast(param),
