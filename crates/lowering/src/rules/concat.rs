@@ -1,6 +1,5 @@
 //! Joining and padding.
 
-use tnrs_hlo::TensorType;
 use tnrs_types::{Dims, Scalar};
 
 use crate::helpers::{dim, Lowered};
