@@ -42,6 +42,7 @@ EXPECTED = {
     _SPECIAL + r"(fft\.|stft-|istft-torch\.complex)": _LINE,
     r"test_op_(forward\[(clean|has_nan)-|backward\[)mode-": _SORT,
     _SPECIAL + r"log1p-torch\.complex": _LOG1P,
+    r"variant\[log1p(_|\.out)\[": _LOG1P,
     r"variant\[(sgn_?(\.out)?|_add_relu_?\.(Tensor|Scalar))\[": _TAIL,
     r"test_op_forward\[has_nan-grid_sampler_3d-torch\.bfloat16\]": _VOXEL,
     r"test_op_backward\[grid_sampler_(2d-torch\.bfloat16|3d-torch\.b?float16)\]": _SUMS,
