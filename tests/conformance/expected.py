@@ -27,6 +27,7 @@ _CONSTRUCTOR = "PyTorch makes the tensor on the CPU where no device is named; so
 _LAST_DIGIT = "equal to the last digit is asked of logarithms"
 _CANCELS = "float32 weights are added in another order, and their sum less twice another cancels"
 _BOOL_POWER = "PyTorch's inference takes powers of truth values for integers"
+_EXP = "the CPU's matrix_exp of half types is NaN or infinite even for small norms; the device's is exact to rounding"
 
 _SPECIAL = r"test_op_forward\[has_(nan|inf)-"
 
@@ -61,4 +62,5 @@ EXPECTED = {
     r"test_sparse_low_level_reduction_and_softmax_variants": _LAST_DIGIT,
     r"test_op_backward\[cov-torch\.float64\]": _CANCELS,
     r"_foreach_pow_\.ScalarList\[L4\]-torch\.bool": _BOOL_POWER,
+    r"test_op_(forward|backward)\[(clean-)?matrix_exp-torch\.b?float16\]": _EXP,
 }

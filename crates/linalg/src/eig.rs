@@ -20,7 +20,8 @@ pub trait Eigen: Num {
     fn decompose(a: &Mat<Self>, vectors: bool) -> Option<Pairs<Self::Part>>;
 }
 
-type Pairs<R> = (Vec<Complex<R>>, Mat<Complex<R>>);
+/// Eigenvalues and vectors.
+pub(crate) type Pairs<R> = (Vec<Complex<R>>, Mat<Complex<R>>);
 
 fn wanted(vectors: bool) -> ComputeEigenvectors {
     if vectors {
@@ -130,7 +131,7 @@ where
         return n as i32;
     };
     if let Some(by) = back {
-        values.iter_mut().for_each(|w| *w = *w * Complex::real_of(by));
+        values.iter_mut().for_each(|w| *w *= Complex::real_of(by));
     }
     w.copy_from_slice(&values);
     for j in 0..vectors.n {
@@ -154,7 +155,7 @@ where
             let t = if narrow { rotation } else { rotation_of_larger }(c[k].re, c[k].im);
             Complex::new(t.c, -t.s)
         };
-        c.iter_mut().for_each(|x| *x = *x * turn);
+        c.iter_mut().for_each(|x| *x *= turn);
         c[k].im = zero();
     }
     if !v.is_empty() {

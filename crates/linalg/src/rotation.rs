@@ -63,7 +63,7 @@ pub(crate) fn rotation<R: Real>(f: R, g: R) -> Rotation<R> {
 /// eigenvalues keep.
 pub(crate) fn rotation_of_larger<R: Real>(f: R, g: R) -> Rotation<R> {
     let mut t = rotation(f, g);
-    if g != zero() && !(Float::abs(f) > Float::abs(g)) && f < zero() {
+    if g != zero() && Float::abs(f) <= Float::abs(g) && f < zero() {
         t = Rotation { c: -t.c, s: -t.s, r: -t.r };
     }
     t

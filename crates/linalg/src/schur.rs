@@ -5,6 +5,7 @@
 use num_complex::Complex;
 use num_traits::Float;
 
+use crate::eig::Pairs;
 use crate::mat::Mat;
 use crate::num::{one, zero, Num, Real};
 use crate::qr::{norm, reflector};
@@ -16,7 +17,7 @@ const SWEEPS: usize = 30;
 const STALLED: usize = 10;
 
 /// Eigenvalues and vectors (not normalised) of a finite matrix; `None` when the iteration does not converge.
-pub(crate) fn decompose<R: Real>(mut a: Mat<R>) -> Option<(Vec<Complex<R>>, Mat<Complex<R>>)>
+pub(crate) fn decompose<R: Real>(mut a: Mat<R>) -> Option<Pairs<R>>
 where
     Complex<R>: Num<Part = R>,
 {
@@ -58,7 +59,7 @@ impl<R: Real> Moves<R> {
     {
         for j in 0..v.n {
             for (x, by) in v.col_mut(j)[self.from..].iter_mut().zip(&self.scale) {
-                *x = *x * Complex::real_of(*by);
+                *x *= Complex::real_of(*by);
             }
         }
         for (a, b) in self.swaps.iter().rev() {
@@ -323,7 +324,7 @@ fn sweep<R: Real>(h: &mut Mat<R>, z: &mut Mat<R>, (l, m, i): (usize, usize, usiz
 }
 
 /// Eigenvalues and vectors of the quasi-triangular matrix `t`, the vectors multiplied by `q`.
-fn back_substitute<R: Real>(t: &Mat<R>, q: &Mat<R>) -> (Vec<Complex<R>>, Mat<Complex<R>>)
+fn back_substitute<R: Real>(t: &Mat<R>, q: &Mat<R>) -> Pairs<R>
 where
     Complex<R>: Num<Part = R>,
 {
@@ -375,7 +376,7 @@ where
 {
     let by = x[k];
     for (x, t) in x[..rows].iter_mut().zip(t.col(k)) {
-        *x = *x - by * Complex::real_of(*t);
+        *x -= by * Complex::real_of(*t);
     }
 }
 

@@ -112,8 +112,8 @@ fn two<R: Real>(a: R, b: R, c: R) -> (R, R, R, R) {
     } else {
         (half * root, -(half * root), false)
     };
-    let falls = !(difference >= zero());
-    let cs = if falls { difference - root } else { difference + root };
+    let rises = difference >= zero();
+    let cs = if rises { difference + root } else { difference - root };
     let (c, s) = if Float::abs(cs) > ab {
         let ct = -twice / cs;
         let s = one::<R>() / Float::sqrt(one::<R>() + ct * ct);
@@ -125,7 +125,7 @@ fn two<R: Real>(a: R, b: R, c: R) -> (R, R, R, R) {
         let c = one::<R>() / Float::sqrt(one::<R>() + tn * tn);
         (c, tn * c)
     };
-    if negative == falls {
+    if negative != rises {
         (first, second, -s, c)
     } else {
         (first, second, c, s)
