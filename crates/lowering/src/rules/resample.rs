@@ -278,7 +278,7 @@ fn taps(mode: Mode, input: i64, output: i64, align: bool, scale: Option<f64>, f6
         Mode::LanczosSmooth => {
             let pi = round(std::f64::consts::PI);
             smooth_taps([input, output], step, 3.0, round, |x| lanczos(x, pi))
-        },
+        }
         Mode::Cubic => (-1..3)
             .map(|k| {
                 let mut at = Vec::new();
