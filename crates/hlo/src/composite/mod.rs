@@ -174,13 +174,13 @@ pub enum Composite {
     /// equals, the last NaN; the results state how many windows there are. Padding never wins.
     MaxPool {
         /// Elements of a window, per dim.
-        kernel: tnrs_types::Dims,
+        kernel: Vec<i64>,
         /// Between neighbouring windows.
-        stride: tnrs_types::Dims,
+        stride: Vec<i64>,
         /// Positions before the data.
-        padding: tnrs_types::Dims,
+        padding: Vec<i64>,
         /// Between the elements of a window.
-        dilation: tnrs_types::Dims,
+        dilation: Vec<i64>,
     },
     /// `compact(mask, x)`, a bool and any elements, both (n) → `(y (n), count)`: the elements where the mask holds, in
     /// order, and how many there are (i64). What follows the first `count` elements of y is unspecified.

@@ -46,8 +46,12 @@ fn forward(cx: &mut Ctx, spatial: usize) -> Lowered {
             w.kernel.as_slice()
         )));
     }
-    let op =
-        Composite::MaxPool { kernel: w.kernel, stride: w.stride, padding: w.padding, dilation: w.dilation };
+    let op = Composite::MaxPool {
+        kernel: w.kernel.to_vec(),
+        stride: w.stride.to_vec(),
+        padding: w.padding.to_vec(),
+        dilation: w.dilation.to_vec(),
+    };
     let index = TensorType::new(DType::I64, &out.dims);
     let r = cx.b.composite(op, &[x.value], &[out, index])?;
     Ok(Outcome::tensors(&r))
