@@ -99,7 +99,7 @@ void infer_only(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
 // raises on purpose are those of the C++ kernel.
 bool is_slip(std::string_view text) {
   for (const std::string_view start : {"AssertionError", "ValueError", "ZeroDivisionError", "OverflowError", "AttributeError",
-           "KeyError", "UnboundLocalError", "RecursionError", "TypeError", "IndexError: list", "IndexError: tuple"}) {
+           "KeyError", "UnboundLocalError", "RecursionError", "TypeError"}) {
     if (text.substr(0, start.size()) == start) {
       return true;
     }

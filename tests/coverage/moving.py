@@ -20,32 +20,32 @@ def differentiable(x):
     return [t for t in tensors(x) if t.requires_grad and (t.dtype.is_floating_point or t.dtype.is_complex)]
 
 
-def to_device(value):
-    """The same arguments on the device: tensors keep their strides, and go on sharing memory where they do."""
+def to_device(value, device="neuron"):
+    """A copy of the arguments on the device: tensors keep their strides, and go on sharing memory where they do."""
     memories, moved = {}, {}
 
     def move(x):
         if isinstance(x, torch.Tensor):
             if id(x) not in moved:
-                moved[id(x)] = move_tensor(x, memories)
+                moved[id(x)] = move_tensor(x, memories, device)
             return moved[id(x)]
         if isinstance(x, torch.device) or (isinstance(x, str) and x == "cpu"):
-            return "neuron"
+            return device
         return x
 
     return tree_map(move, value)
 
 
-def move_tensor(x, memories):
+def move_tensor(x, memories, device):
     if x.device.type != "cpu":
         return x
     if x.layout != torch.strided or x.is_conj() or x.is_neg() or x.numel() == 0:
-        return x.detach().to("neuron").requires_grad_(x.requires_grad)
+        return x.detach().to(device, copy=True).requires_grad_(x.requires_grad)
     memory = x.untyped_storage()
     key = memory.data_ptr(), x.dtype
     if key not in memories:
         whole = torch.empty(0, dtype=x.dtype).set_(memory, 0, (memory.nbytes() // x.element_size(),))
-        memories[key] = whole.to("neuron")
+        memories[key] = whole.to(device, copy=True)
     there = memories[key].as_strided(x.shape, x.stride(), x.storage_offset())
     return there.requires_grad_(x.requires_grad)
 

@@ -87,14 +87,16 @@ def mutate(arguments, rng, wrong):
     """The arguments with one to three changes; with `wrong` also such that may be refused."""
     leaves, spec = tree_flatten(arguments)
     for _ in range(rng.randint(1, 3)):
-        tensors = [i for i, x in enumerate(leaves) if is_tensor(x) and not x.requires_grad]
+        tensors = [i for i, x in enumerate(leaves) if is_tensor(x)]
         numbers = [i for i, x in enumerate(leaves) if is_number(x)]
         if wrong and numbers and rng.random() < 0.35:
             i = rng.choice(numbers)
             leaves[i] = other_number(leaves[i], rng)
         elif tensors:
             i = rng.choice(tensors)
-            leaves[i] = rng.choice(WRONG if wrong else LEGAL)(leaves[i], rng)
+            x = rng.choice(WRONG if wrong else LEGAL)(leaves[i].detach(), rng)
+            able = x.dtype.is_floating_point or x.dtype.is_complex
+            leaves[i] = x.detach().requires_grad_(leaves[i].requires_grad and able)
     first, args, kwargs = tree_unflatten(leaves, spec)
     if wrong and args and rng.random() < 0.05:
         args = args[:-1]

@@ -1,19 +1,33 @@
 """The process that makes the calls, and how to watch it."""
 
 import multiprocessing
+import resource
 import time
 import warnings
+
+import torch
 
 from tests.coverage.compare import Difference
 
 from .call import Call, operators
 
 HANG = 60  # seconds
+# Bytes that a call may take beyond what the process has, and those of a core: enormous sizes are refused on both sides.
+ROOM, CORE = 6 << 30, "2G"
+
+
+def limit_memory():
+    with open("/proc/self/statm") as f:
+        pages = int(f.read().split()[0])
+    most = pages * resource.getpagesize() + ROOM
+    resource.setrlimit(resource.RLIMIT_AS, (most, most))
 
 
 def work(connection, first, seconds, only, wrong):
     """Sends the number and text of each call before it runs, and what came of it after."""
     warnings.simplefilter("ignore")
+    torch.neuron.synchronize()
+    limit_memory()
     infos = list(operators(only))
     ends = time.monotonic() + seconds
     number = first

@@ -383,7 +383,7 @@ impl<'a> Assembler<'a> {
     }
 
     fn bug(&self, what: String) -> CallError {
-        CallError::Runtime(format!(
+        CallError::Unsupported(format!(
             "internal error in the lowering of {}: {what}; operands: {}",
             self.op.schema.name,
             describe(self.args)

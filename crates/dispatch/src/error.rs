@@ -59,7 +59,8 @@ impl CallError {
             LowerError::Hlo(e @ HloError::Unsupported { .. }) => {
                 CallError::Unsupported(format!("{op}: {e}; operands: {operands}"))
             }
-            LowerError::Hlo(e) => CallError::Runtime(format!(
+            // Operands that the rule was not written for. The CPU refuses them, or knows what they give.
+            LowerError::Hlo(e) => CallError::Unsupported(format!(
                 "internal error: the lowering of {op} built an illegal program: {e}; operands: {operands}"
             )),
         }

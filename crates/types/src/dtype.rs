@@ -223,27 +223,14 @@ impl DType {
     /// Name as PyTorch's messages about conversions write it (`int8_t`, `c10::Half`, …).
     pub const fn c_name(self) -> &'static str {
         match self {
-            DType::Bool => "bool",
             DType::U8 => "uint8_t",
             DType::I8 => "int8_t",
             DType::U16 => "uint16_t",
             DType::I16 => "int16_t",
             DType::U32 => "uint32_t",
-            DType::I32 => "int",
             DType::U64 => "uint64_t",
             DType::I64 => "int64_t",
-            DType::F8E4M3FN => "c10::Float8_e4m3fn",
-            DType::F8E5M2 => "c10::Float8_e5m2",
-            DType::F8E4M3FNUZ => "c10::Float8_e4m3fnuz",
-            DType::F8E5M2FNUZ => "c10::Float8_e5m2fnuz",
-            DType::F8E8M0FNU => "c10::Float8_e8m0fnu",
-            DType::F16 => "c10::Half",
-            DType::BF16 => "c10::BFloat16",
-            DType::F32 => "float",
-            DType::F64 => "double",
-            DType::C32 => "c10::complex<c10::Half>",
-            DType::C64 => "c10::complex<float>",
-            DType::C128 => "c10::complex<double>",
+            other => other.cpp_name(),
         }
     }
     /// The complex type whose components hold a real type's numbers: that of f32, but for f16 and f64.

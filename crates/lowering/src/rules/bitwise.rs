@@ -14,7 +14,8 @@ pub const ROWS: &[Row] = &[
     Row::new("aten::bitwise_and.Tensor", |cx| map(cx, [0, 1], Domain::Exact, |[x, y]| x.and(y))),
     Row::new("aten::bitwise_or.Tensor", |cx| map(cx, [0, 1], Domain::Exact, |[x, y]| x.or(y))),
     Row::new("aten::bitwise_xor.Tensor", |cx| map(cx, [0, 1], Domain::Exact, |[x, y]| x.xor(y))),
-    Row::new("aten::bitwise_not", |cx| map(cx, [0], Domain::Exact, |[x]| x.not())),
+    Row::new("aten::bitwise_not", |cx| map(cx, [0], Domain::Exact, |[x]| x.not()))
+        .exact_as("Found dtype {got} but expected {want}"),
     Row::new("aten::bitwise_left_shift.Tensor", |cx| map(cx, [0, 1], Domain::Exact, |[x, y]| left(x, y))),
     Row::new("aten::bitwise_right_shift.Tensor", |cx| map(cx, [0, 1], Domain::Exact, |[x, y]| right(x, y))),
     Row::new("aten::__lshift__.Tensor", |cx| map(cx, [0, 1], Domain::Exact, |[x, y]| left(x, y))),

@@ -1,10 +1,10 @@
 //! Comparisons, choices and bounds.
 
 use tnrs_hlo::{CompareDir, Value};
-use tnrs_types::DType;
+use tnrs_types::{DType, Scalar};
 
 use crate::helpers::{map, Domain, Lowered};
-use crate::{Arg, Ctx, LowerError, Row};
+use crate::{Ctx, LowerError, Row};
 
 macro_rules! comparison {
     ($name:literal, $dir:ident) => {
@@ -57,21 +57,15 @@ fn where_self(cx: &mut Ctx) -> Lowered {
 /// A complex value does not fit real elements.
 fn fillable(cx: &Ctx) -> Result<(), LowerError> {
     let into = cx.tensor(0)?.ty.dtype;
-    let complex = match cx.args.get(2) {
-        Some(Arg::Tensor(t)) => t.ty.dtype.is_complex() && t.ty.dims.is_empty(),
-        Some(Arg::Scalar(s)) => s.natural.is_complex(),
-        _ => false,
-    };
+    let complex = cx.opt_tensor(2).is_some_and(|t| t.ty.dtype.is_complex() && t.ty.dims.is_empty());
     if complex && !into.is_complex() {
-        let name = match into {
-            DType::U8 => "uint8_t",
-            DType::I8 => "int8_t",
-            DType::I16 => "int16_t",
-            DType::I64 => "int64_t",
-            other => other.cpp_name(),
-        };
+        return Err(LowerError::Runtime(Scalar::misfit(into)));
+    }
+    let mask = cx.tensor(1)?.ty.dtype;
+    if mask != DType::Bool {
         return Err(LowerError::Runtime(format!(
-            "value cannot be converted to type {name} without overflow"
+            "masked_fill_ only supports boolean masks, but got mask with dtype {}",
+            mask.cpp_name()
         )));
     }
     Ok(())

@@ -27,6 +27,9 @@ pub(crate) const ROWS: &[Row] = &[
     }),
     // PyTorch's meta kernels of this one, `soft_margin_loss` and `binary_cross_entropy` promote the result's type.
     Row::new("aten::huber_loss", |cx| {
+        if cx.float(3)? <= 0.0 {
+            return Err(LowerError::runtime("huber_loss does not support non-positive values for delta."));
+        }
         floats(cx, "huber")?;
         loss_as_input(cx, Some(3), 2, |[x, t], delta| {
             let d = (x - t).abs();

@@ -88,17 +88,7 @@ fn same_dtype(x: &Tensor, y: &Tensor, complaint: Complaint) -> Result<(), LowerE
 
 /// PyTorch's names of an element type: of the C++ type as the compiler writes it, and of the scalar type.
 fn torch_names(dtype: DType) -> [&'static str; 2] {
-    let cpp = match dtype {
-        DType::U8 => "unsigned char",
-        DType::I8 => "signed char",
-        DType::U16 => "short unsigned int",
-        DType::I16 => "short int",
-        DType::U32 => "unsigned int",
-        DType::U64 => "long unsigned int",
-        DType::I64 => "long int",
-        other => other.c_name(),
-    };
-    [cpp, dtype.torch_name()]
+    [dtype.cpp_name(), dtype.torch_name()]
 }
 
 /// A product without epilogue.

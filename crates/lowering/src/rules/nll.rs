@@ -60,6 +60,10 @@ fn targets<'m>(
 fn forward(cx: &mut Ctx) -> Lowered {
     let (x, target, weight) = (cx.tensor(0)?, cx.tensor(1)?, cx.opt_tensor(2));
     let (reduction, ignore) = (reduction(cx, 3)?, cx.int(4)?);
+    if let Some(w) = weight.as_ref().filter(|w| w.ty.dtype != x.ty.dtype) {
+        let [x, w] = [x.ty.dtype, w.ty.dtype].map(DType::torch_name);
+        return Err(LowerError::runtime(format!("expected scalar type {x} but found {w}")));
+    }
     let (dim, acc, site) = (class_dim(&x), x.ty.dtype.opmath(), cx.op);
     let (out, total_ty) = (cx.out(0)?, cx.out(1)?);
     let classes = x.ty.dims[dim];

@@ -34,7 +34,10 @@ fn over_dims(cx: &mut Ctx, f: impl for<'m> Fn(Expr<'m>, f64, &[i64]) -> Expr<'m>
     let p = order(cx, 1)?;
     let x = cx.tensor(0)?;
     let compute = compute_type(x.ty.dtype, cx.out(0)?.dtype);
+    let single = x.ty.numel() == 1 && p.is_nan();
     let (x, dims) = reduction::operand(cx, Some(2), compute)?;
+    // Of a single number PyTorch takes the absolute value, whatever the order.
+    let p = if single { 1.0 } else { p };
     let v = cx.math(|m| f(m.expr(x), p, &dims).value())?;
     cx.finish_reshaped(&[v])
 }

@@ -44,6 +44,13 @@ pub const ROWS: &[Row] = &[
         .exact_as("Expected object of scalar type {want} but got scalar type {got} for argument 'out'")
         .infer_by_rule(),
     Row::new("aten::polar", |cx| {
+        let [r, t] = [cx.tensor(0)?, cx.tensor(1)?].map(|t| t.ty.dtype);
+        if r != t {
+            let [r, t] = [r, t].map(DType::torch_name);
+            return Err(LowerError::Runtime(format!(
+                "Expected object of scalar type {r} but got scalar type {t} for second argument"
+            )));
+        }
         map(cx, [0, 1], Domain::Promoted, |[r, t]| (r * t.cos()).complex(r * t.sin()))
     }),
 ];
@@ -148,7 +155,7 @@ fn rounding(cx: &mut Ctx, f: impl for<'m> Fn(Expr<'m>) -> Expr<'m>) -> Lowered {
 
 fn round_decimals(cx: &mut Ctx) -> Lowered {
     let decimals = cx.int(1)?;
-    let scale = 10f64.powi(decimals.unsigned_abs() as i32);
+    let scale = 10f64.powf(decimals.unsigned_abs() as f64);
     rounding(cx, |x| match decimals {
         0 => x.round(),
         1.. => (x * scale).round() / scale,

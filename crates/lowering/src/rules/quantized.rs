@@ -29,6 +29,15 @@ fn scaled_mm(cx: &mut Ctx) -> Lowered {
     let (scales, bias) = ([cx.tensor(2)?, cx.tensor(3)?], cx.opt_tensor(4));
     let result = cx.opt_tensor(5);
     let [x, y] = [cx.tensor(0)?.ty, cx.tensor(1)?.ty];
+    let fits = |s: &Tensor, n: Option<&i64>| {
+        s.ty.dtype == DType::F32 && (s.ty.numel() == 1 || Some(&s.ty.numel()) == n)
+    };
+    if !fits(&scales[0], x.dims.first()) || !fits(&scales[1], y.dims.last()) {
+        return Err(LowerError::Value(
+            "Invalid scaling configuration. Scales are float, and single or one for each row and column."
+                .to_owned(),
+        ));
+    }
     if x.rank() != 2 || y.rank() != 2 {
         return Err(LowerError::runtime("mat1 and mat2 must be matrices"));
     }

@@ -24,6 +24,9 @@ fn row_type(ty: &TensorType) -> TensorType {
 fn forward(cx: &mut Ctx, log: bool) -> Result<Outcome, LowerError> {
     let x = cx.tensor(0)?;
     let out = cx.out(0)?;
+    if out.numel() == 0 {
+        return Ok(cx.b.splat(out.dtype, &out.dims, tnrs_types::Scalar::Int(0))?.into());
+    }
     if !out.dtype.is_float() {
         return Err(LowerError::runtime(format!("{}: not implemented for integers", cx.op)));
     }
