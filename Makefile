@@ -10,7 +10,7 @@ export VIRTUAL_ENV := $(abspath $(VENV))
 # Crates that are tested by cargo; the bridge is a Python module and is tested from Python.
 CRATES := --workspace --exclude tnrs-bridge
 
-.PHONY: demo test build lint rust-test loom python-test xla-test xla upstream-test models models-quick coverage coverage-slice \
+.PHONY: demo test build lint rust-test loom python-test compile-test coverage-compile xla-test xla upstream-test models models-quick coverage coverage-slice \
 	conformance conformance-slice fuzz bench bench-ops clean
 
 demo: build
@@ -18,7 +18,7 @@ demo: build
 	$(PY) examples/digits_cnn.py
 	$(PY) examples/embed_sentences.py
 
-test: lint rust-test loom build xla-test python-test upstream-test models-quick coverage-slice
+test: lint rust-test loom build xla-test python-test compile-test upstream-test models-quick coverage-slice
 
 $(VENV)/.installed: requirements.txt
 	test -x $(PY) || $(PYTHON) -m venv $(VENV)
@@ -65,6 +65,14 @@ xla: $(VENV)/.installed-test build
 
 python-test: $(VENV)/.installed-test build
 	TORCH_NEURONX_FALLBACK=error $(PY) -m pytest -q tests/python
+
+# torch.compile(backend="neuron") against eager.
+compile-test: $(VENV)/.installed-test build
+	$(PY) -m pytest -q tests/compile
+
+# Every operator of PyTorch's database in every dtype, compiled one at a time, against eager.
+coverage-compile: $(VENV)/.installed-test build
+	nice $(PY) -W ignore -m tests.compile.operators
 
 # Real models against the CPU.
 models: $(VENV)/.installed-models build

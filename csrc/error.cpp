@@ -37,3 +37,33 @@ void rethrow() {
 }
 
 } // namespace neuron
+
+// The stashed exception as a kind and a message, for callers that are not C++.
+extern "C" int nshim_stashed(void (*message)(const char*, void*), void* to) {
+  try {
+    neuron::rethrow();
+  } catch (const c10::IndexError& e) {
+    message(e.what_without_backtrace(), to);
+    return NE_INDEX;
+  } catch (const c10::ValueError& e) {
+    message(e.what_without_backtrace(), to);
+    return NE_VALUE;
+  } catch (const c10::TypeError& e) {
+    message(e.what_without_backtrace(), to);
+    return NE_TYPE;
+  } catch (const c10::NotImplementedError& e) {
+    message(e.what_without_backtrace(), to);
+    return NE_NOT_IMPLEMENTED;
+  } catch (const c10::LinAlgError& e) {
+    message(e.what_without_backtrace(), to);
+    return NE_LINALG;
+  } catch (const c10::OutOfMemoryError& e) {
+    message(e.what_without_backtrace(), to);
+    return NE_OOM;
+  } catch (const c10::Error& e) {
+    message(e.what_without_backtrace(), to);
+  } catch (const std::exception& e) {
+    message(e.what(), to);
+  }
+  return NE_RUNTIME;
+}

@@ -15,7 +15,8 @@ Pair simulate(const at::Tensor& x, const at::Tensor& scale, const at::Tensor& ze
   TORCH_CHECK(low <= high, "`quant_min` should be less than or equal to `quant_max`.");
   const at::Tensor s = scale.to(at::kFloat), z = zero_point.to(at::kFloat);
   const at::Tensor q = x.to(at::kFloat).mul(s.reciprocal()).round().add(z.round());
-  const at::Tensor y = q.clamp(low, high).sub(z.round()).mul(s);
+  // What is not a number becomes the least.
+  const at::Tensor y = q.clamp(low, high).nan_to_num(static_cast<double>(low)).sub(z.round()).mul(s);
   return {y.to(x.scalar_type()), q.ge(low).logical_and(q.le(high))};
 }
 

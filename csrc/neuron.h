@@ -107,6 +107,17 @@ int nshim_philox(void* generator, int8_t device, uint64_t count, uint64_t* seed,
 // Registers everything. Called once, from Rust, after the driver is up. Null, or why it failed (never freed).
 const char* nshim_register(void);
 
+// ---- compiled graphs ---------------------------------------------------------------------------------------
+// A Python tensor as the core sees it; null: it is none. `*handle` keeps it alive until nshim_release.
+int nshim_from_python(void* object, NTensor* out, void** handle);
+void nshim_release(void* handle);
+// A Python tensor of a tensor made by nshim_empty (which it takes over when `whole`), or of a view of any tensor.
+void* nshim_to_python(void* impl, int whole, uint8_t dtype, const int64_t* sizes, const int64_t* strides, int32_t ndim,
+    int64_t delta, uint8_t flags);
+void nshim_retain(void* impl);
+// Kind (NErrorKind) and text of the stashed exception, which is forgotten.
+int nshim_stashed(void (*message)(const char*, void*), void* to);
+
 // ---- memory ----------------------------------------------------------------------------------------------
 typedef struct { void* data; void* ctx; } NBlock;
 typedef struct { int64_t current, peak, allocated, freed; } NStat;

@@ -2,6 +2,7 @@
 #include "allocator.cpp"
 #include "error.cpp"
 #include "generator.cpp"
+#include "graph.cpp"
 #include "guard.cpp"
 #include "hooks.cpp"
 #include "profiler.cpp"

@@ -1,6 +1,6 @@
 """The rows of the speed table, one family a file."""
 
-from benches.cases import attention, convolution, dispatch, elementwise, fourier, gpt, losses, matmul, optimizer, rows
+from benches.cases import attention, compiled, convolution, dispatch, elementwise, fourier, gpt, losses, matmul, optimizer, rows
 
 ALL = [
     *dispatch.CASES,
@@ -13,4 +13,5 @@ ALL = [
     *fourier.CASES,
     *optimizer.CASES,
     *gpt.CASES,
+    *compiled.CASES,
 ]

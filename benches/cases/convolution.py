@@ -36,11 +36,11 @@ def over_image(function, *sizes):
     return build
 
 
-def resnet18(device):
+def resnet18(device, wrap=lambda model: model):
     import torchvision
 
     torch.manual_seed(0)
-    model = torchvision.models.resnet18(weights=None).eval().to(device)
+    model = wrap(torchvision.models.resnet18(weights=None).eval().to(device))
     x = image(device, 8, 3, 224, 224)
 
     def run():

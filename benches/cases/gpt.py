@@ -14,16 +14,22 @@ from train_gpt import GPT  # noqa: E402
 VOCABULARY, CONTEXT, BATCH = 65, 256, 8
 
 
-def step(amp):
+def step(amp, wrap=lambda f: f):
+    """`wrap`: what becomes of the function from tokens to the loss."""
+
     def build(device):
         torch.manual_seed(0)
         model = GPT(VOCABULARY, 6, 6, 384, CONTEXT).to(device)
         optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3, fused=True)
         tokens = torch.randint(VOCABULARY, (BATCH, CONTEXT + 1), generator=torch.Generator().manual_seed(0)).to(device)
 
-        def run():
+        @wrap
+        def loss_of(tokens):
             with torch.autocast(device, dtype=torch.bfloat16, enabled=amp):
-                loss = F.cross_entropy(model(tokens[:, :-1]).flatten(0, 1), tokens[:, 1:].flatten())
+                return F.cross_entropy(model(tokens[:, :-1]).flatten(0, 1), tokens[:, 1:].flatten())
+
+        def run():
+            loss = loss_of(tokens)
             optimizer.zero_grad(set_to_none=True)
             loss.backward()
             optimizer.step()

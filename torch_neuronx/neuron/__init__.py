@@ -71,6 +71,15 @@ from torch_neuronx.neuron._stream import (
     stream,
 )
 
+
+
+def get_dynamo_metrics():
+    """Counters of ``torch.compile(..., backend="neuron")``: see :func:`torch_neuronx.compile.get_dynamo_metrics`."""
+    from torch_neuronx.compile import get_dynamo_metrics  # Dynamo takes seconds to import
+
+    return get_dynamo_metrics()
+
+
 # `torch.utils.checkpoint` saves the generators' state only where it finds this.
 _initialized = True
 
@@ -96,6 +105,7 @@ __all__ = [
     "get_device_capability",
     "get_device_name",
     "get_device_properties",
+    "get_dynamo_metrics",
     "get_rng_state",
     "get_rng_state_all",
     "host_memory_stats",

@@ -1,5 +1,6 @@
 //! Operators: declaration and calls.
 
+use std::any::Any;
 use std::cell::RefCell;
 use std::ffi::{c_char, c_int, c_void, CStr, CString};
 use std::sync::OnceLock;
@@ -45,6 +46,7 @@ extern "C" {
         out: *mut RawTensor,
     ) -> c_int;
     fn nshim_drop(handle: *mut c_void);
+    fn nshim_retain(handle: *mut c_void);
     fn nshim_shrink(handle: *mut c_void, sizes: *const i64, ndim: i32, out: *mut RawTensor) -> c_int;
     fn nshim_resize(
         frame: *mut c_void,
@@ -63,9 +65,23 @@ extern "C" {
     ) -> c_int;
 }
 
-/// The shim, as the host of one call.
-struct Shim {
-    frame: *mut c_void,
+/// The shim, as the host of one call. The frame may be null where no operator asks for it.
+pub(crate) struct Shim {
+    pub frame: *mut c_void,
+}
+
+/// A reference to a tensor of the framework.
+struct Retained(*mut c_void);
+// SAFETY: a tensor's reference count is atomic, and nothing else of it is touched.
+unsafe impl Send for Retained {}
+// SAFETY: as above.
+unsafe impl Sync for Retained {}
+
+impl Drop for Retained {
+    fn drop(&mut self) {
+        // SAFETY: the reference was taken in `retain` and is given back once.
+        unsafe { nshim_drop(self.0) }
+    }
 }
 
 fn host_result(code: c_int) -> Result<(), CallError> {
@@ -165,6 +181,12 @@ impl Host for Shim {
         // SAFETY: the generator is the call's argument or null.
         host_result(unsafe { nshim_philox(generator, device, blocks, &mut seed, &mut offset) })?;
         Ok((seed, offset))
+    }
+
+    fn retain(&mut self, tensor: &RawTensor) -> Box<dyn Any + Send + Sync> {
+        // SAFETY: the handle is that of a living tensor.
+        unsafe { nshim_retain(tensor.handle) };
+        Box::new(Retained(tensor.handle))
     }
 
     fn python_stack(&mut self) -> Option<String> {
@@ -275,7 +297,7 @@ pub unsafe extern "C" fn nrn_copy(
         let host = if dst.on_device() { src } else { dst };
         let pinned = non_blocking != 0 && !host.on_device() && is_pinned(host.data);
         // SAFETY: the caller's promise; with `pinned`, the block is kept until the stream passes the copy.
-        unsafe { tnrs_dispatch::copy(dst, src, pinned)? };
+        unsafe { tnrs_dispatch::copy(dst, src, pinned, &mut Shim { frame: std::ptr::null_mut() })? };
         if pinned {
             let device = if dst.on_device() { dst } else { src };
             record_copy(host.data, device.device_index as usize);

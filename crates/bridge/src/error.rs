@@ -1,9 +1,11 @@
 //! Results of the C ABI: codes, and the message that the calling thread reads next.
 
 use std::cell::{Cell, RefCell};
-use std::ffi::{c_char, c_int, CString};
+use std::ffi::{c_char, c_int, c_void, CStr, CString};
 use std::panic::{catch_unwind, AssertUnwindSafe};
 
+use pyo3::exceptions::{PyIndexError, PyNotImplementedError, PyRuntimeError, PyTypeError, PyValueError};
+use pyo3::prelude::*;
 use tnrs_dispatch::CallError;
 use tnrs_runtime::{ElapsedError, OutOfMemory, StreamFault};
 
@@ -121,6 +123,46 @@ pub fn guard<E: Into<Error>>(f: impl FnOnce() -> Result<Code, E>) -> c_int {
             );
             Code::Error as c_int
         }
+    }
+}
+
+extern "C" {
+    fn nshim_stashed(message: extern "C" fn(*const c_char, *mut c_void), to: *mut c_void) -> c_int;
+}
+
+extern "C" fn keep(text: *const c_char, to: *mut c_void) {
+    // SAFETY: `to` is the string that `python` lends; the text is NUL-terminated.
+    unsafe { *to.cast::<String>() = CStr::from_ptr(text).to_string_lossy().into_owned() };
+}
+
+/// The Python exception that an error of a call becomes.
+pub fn python(e: CallError) -> PyErr {
+    if e == CallError::Host {
+        let mut text = String::new();
+        // SAFETY: the shim stashed an exception; it calls back during this call only.
+        let kind = unsafe { nshim_stashed(keep, std::ptr::from_mut(&mut text).cast()) };
+        return raised(kind, text);
+    }
+    let e = Error::from(e);
+    raised(e.kind as c_int, e.message)
+}
+
+fn raised(kind: c_int, text: String) -> PyErr {
+    let of_torch = |module: &str, name: &str| {
+        Python::try_attach(|py| match py.import(module).and_then(|m| m.getattr(name)) {
+            Ok(class) => class.call1((text.as_str(),)).map_or_else(|e| e, PyErr::from_value),
+            Err(e) => e,
+        })
+        .unwrap_or_else(|| PyRuntimeError::new_err(text.clone()))
+    };
+    match kind {
+        k if k == Kind::Index as c_int => PyIndexError::new_err(text),
+        k if k == Kind::Value as c_int => PyValueError::new_err(text),
+        k if k == Kind::Type as c_int => PyTypeError::new_err(text),
+        k if k == Kind::NotImplemented as c_int => PyNotImplementedError::new_err(text),
+        k if k == Kind::OutOfMemory as c_int => of_torch("torch", "OutOfMemoryError"),
+        k if k == Kind::LinAlg as c_int => of_torch("torch.linalg", "LinAlgError"),
+        _ => PyRuntimeError::new_err(text),
     }
 }
 

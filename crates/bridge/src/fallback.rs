@@ -24,6 +24,7 @@ pub unsafe extern "C" fn nrn_fallback(
         let text = |p: *const c_char| unsafe { CStr::from_ptr(p) }.to_string_lossy();
         let (name, overload) = (text(name), text(overload));
         let full = if overload.is_empty() { name.into_owned() } else { format!("{name}.{overload}") };
+        tnrs_dispatch::graph::refuse(&format!("{full}, which runs on the CPU,"))?;
         let due = match tnrs_dispatch::fallback(&full, &text(operands), &text(reason)) {
             Ok(due) => due,
             // Refused for good: not a request to fall back once more.

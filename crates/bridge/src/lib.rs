@@ -8,6 +8,7 @@ mod abi;
 mod call;
 mod error;
 mod fallback;
+mod graph;
 mod memory;
 mod python;
 mod streams;

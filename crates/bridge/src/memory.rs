@@ -14,7 +14,11 @@ use crate::error::{guard, quiet, Code, Error};
 #[no_mangle]
 pub unsafe extern "C" fn nrn_alloc(bytes: usize, device: c_int, stream: i64, out: *mut NBlock) -> c_int {
     guard(|| {
-        let block = Runtime::get().alloc(device as usize, stream, bytes)?;
+        let block = match tnrs_dispatch::graph::allocate(bytes) {
+            // Without a context it is never freed.
+            Some(ptr) => NBlock { ptr, ctx: std::ptr::null_mut() },
+            None => Runtime::get().alloc(device as usize, stream, bytes)?,
+        };
         // SAFETY: the caller's promise.
         unsafe { *out = block };
         Ok::<_, Error>(Code::Ok)
@@ -158,6 +162,7 @@ pub extern "C" fn nrn_pointer_device(p: *const c_void) -> c_int {
 #[no_mangle]
 pub extern "C" fn nrn_host_access(device: c_int) -> c_int {
     guard(|| {
+        tnrs_dispatch::graph::refuse("a number read by the host")?;
         Runtime::get().host_access(device as usize)?;
         Ok::<_, Error>(Code::Ok)
     })

@@ -188,6 +188,8 @@ mod _C {
         row_names, set_dump, set_memory_fraction,
     };
     #[pymodule_export]
+    use crate::graph::Graph;
+    #[pymodule_export]
     #[allow(non_upper_case_globals, reason = "the names are Python's")]
     const __version__: &str = env!("CARGO_PKG_VERSION");
     #[pymodule_export]

@@ -17,6 +17,18 @@ use crate::ops::{OpState, Variant};
 use crate::raw::{RawArg, RawTensor, Tag};
 use crate::CallError;
 
+/// Results, layouts and bindings of a call. `values[i]` goes where `result_binds[i]` says.
+pub(crate) struct Collected {
+    pub cx: Ctx,
+    pub values: Vec<Value>,
+    pub specs: Vec<ResultSpec>,
+    pub result_binds: Vec<Bind>,
+    pub outs: SmallVec<[OutSpec; 1]>,
+    pub rets: SmallVec<[RetSpec; 2]>,
+    pub bounded: Vec<BoundedSpec>,
+    pub resizes: Vec<(u16, Option<u16>, Dims)>,
+}
+
 /// Collects results, layouts and bindings.
 pub(crate) struct Assembler<'a> {
     op: &'a OpState,
@@ -59,7 +71,8 @@ impl<'a> Assembler<'a> {
         }
     }
 
-    pub fn finish(mut self, outcome: Outcome, device: i8) -> Result<Entry, CallError> {
+    /// Decides for every result where it goes.
+    pub fn collect(mut self, outcome: Outcome) -> Result<Collected, CallError> {
         if self.op.variant == Variant::Own {
             self.returns(&outcome.rets)?;
         } else {
@@ -68,7 +81,14 @@ impl<'a> Assembler<'a> {
         for &(arg, elem, value) in &outcome.writes {
             self.write(arg, elem, value)?;
         }
-        let Assembler { op, args, cx, values, specs, result_binds, outs, rets, bounded, resizes, .. } = self;
+        let Assembler { cx, values, specs, result_binds, outs, rets, bounded, resizes, .. } = self;
+        Ok(Collected { cx, values, specs, result_binds, outs, rets, bounded, resizes })
+    }
+
+    pub fn finish(self, outcome: Outcome, device: i8) -> Result<Entry, CallError> {
+        let (op, args) = (self.op, self.args);
+        let Collected { cx, values, specs, result_binds, outs, rets, bounded, resizes } =
+            self.collect(outcome)?;
         let params: Vec<ParamSpec> = cx.sources.iter().map(|s| param_spec(*s, args)).collect();
         let binds: SmallVec<_> = cx
             .sources

@@ -47,7 +47,7 @@ fn cut(entry: &Entry, b: &BoundedSpec, host: &mut dyn Host, outs: &mut Outs) -> 
     if let Some((arg, elem)) = b.target {
         let part = host.shrink(&whole, &dims)?;
         let to = host.resize(usize::from(arg), elem.map(usize::from), &dims)?;
-        return copied(&to, &part);
+        return copied(&to, &part, host);
     }
     let bytes = |d: &[i64]| tnrs_types::numel(d) as usize * spec.dtype.size();
     if bytes(&spec.dims) <= SMALL || 2 * bytes(&dims) >= bytes(&spec.dims) {
@@ -56,12 +56,12 @@ fn cut(entry: &Entry, b: &BoundedSpec, host: &mut dyn Host, outs: &mut Outs) -> 
     }
     let exact = host.empty(&dims, spec.strides.as_deref(), spec.dtype, entry.device)?;
     outs[usize::from(b.out)] = exact;
-    let result = host.shrink(&whole, &dims).and_then(|part| copied(&exact, &part));
+    let result = host.shrink(&whole, &dims).and_then(|part| copied(&exact, &part, host));
     host.discard(whole);
     result
 }
 
-fn copied(to: &RawTensor, from: &RawTensor) -> Result<(), CallError> {
+fn copied(to: &RawTensor, from: &RawTensor, host: &mut dyn Host) -> Result<(), CallError> {
     // SAFETY: both are device tensors of the same sizes; `from` is dropped in stream order, behind the copy.
-    unsafe { copy(to, from, false) }
+    unsafe { copy(to, from, false, host) }
 }

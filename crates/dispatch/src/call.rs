@@ -4,7 +4,7 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, OnceLock};
 
 use smallvec::SmallVec;
-use tnrs_hal::Arg;
+use tnrs_hal::{Arg, Executable};
 use tnrs_runtime::{Launch, Runtime};
 use tnrs_types::flags;
 
@@ -12,6 +12,7 @@ use crate::cache;
 use crate::compile::compile;
 use crate::encode::encode;
 use crate::entry::{Bind, Entry, RetSpec, Slot};
+use crate::graph;
 use crate::host::Host;
 use crate::key::{self, Key};
 use crate::ops::{self, OpState};
@@ -29,6 +30,9 @@ pub type Rets = SmallVec<[RawRet; 4]>;
 /// allocated, or is freed in stream order, until the launch completes.
 #[inline]
 pub unsafe fn call(id: u32, args: &[RawArg], host: &mut dyn Host) -> Result<Rets, CallError> {
+    if graph::is_recording() {
+        return graph::record(ops::op(id), args, host);
+    }
     // SAFETY: the caller's promise.
     unsafe { run(ops::op(id), args, host) }
 }
@@ -144,24 +148,40 @@ unsafe fn submit(
             Bind::Offset => Arg::Scalar(word(offset)),
         });
     }
-    let runtime = Runtime::get();
     let device = usize::try_from(entry.device).unwrap_or_else(|_| tnrs_runtime::current_device());
+    // SAFETY: the arguments match the executable by construction, and the caller promises that memory lives.
+    unsafe { launch_on(device, &entry.exe, entry.workspace, &launch_args, host) }
+}
+
+/// Launches a program on a device's current stream.
+///
+/// # Safety
+/// `args` are the program's, `workspace` is what it asks for, and all memory stays allocated, or is freed in stream order,
+/// until the launch completes.
+#[inline]
+pub(crate) unsafe fn launch_on(
+    device: usize,
+    exe: &Arc<dyn Executable>,
+    workspace: usize,
+    args: &[Arg],
+    host: &mut dyn Host,
+) -> Result<(), CallError> {
+    let runtime = Runtime::get();
     let stream = tnrs_runtime::current_stream(device);
     // Freed right after the launch: reuse is in stream order, so the program is done with it before anyone else.
-    let workspace = match entry.workspace {
+    let workspace = match workspace {
         0 => None,
         bytes => {
             Some(runtime.alloc(device, stream, bytes).map_err(|e| CallError::OutOfMemory(e.to_string()))?)
         }
     };
     let launch = Launch {
-        exe: &entry.exe,
-        args: &launch_args,
+        exe,
+        args,
         workspace: workspace.as_ref().map_or(std::ptr::null_mut(), |b| b.ptr),
         stack: if stack_traces() { host.python_stack().map(Into::into) } else { None },
     };
-    // SAFETY: the arguments match the executable by construction, the workspace has the size it asks for, and the
-    // caller promises that memory lives.
+    // SAFETY: the caller's promise; the workspace has the size that the program asks for.
     let result = unsafe { runtime.launch(device, stream, launch) };
     if let Some(block) = workspace {
         // SAFETY: the block came from `alloc` above and is freed once.
@@ -171,7 +191,7 @@ unsafe fn submit(
 }
 
 /// The element of a 0-dim host tensor.
-fn host_number(t: &RawTensor) -> [u8; 16] {
+pub(crate) fn host_number(t: &RawTensor) -> [u8; 16] {
     let mut bytes = [0u8; 16];
     let size = t.dtype().map_or(0, tnrs_types::DType::size);
     // SAFETY: a 0-dim host tensor holds one element of its dtype.
@@ -184,7 +204,7 @@ fn stack_traces() -> bool {
     *ON.get_or_init(|| flags::STACK_TRACE.is_on())
 }
 
-fn word(v: u64) -> [u8; 16] {
+pub(crate) fn word(v: u64) -> [u8; 16] {
     let mut bytes = [0; 16];
     bytes[..8].copy_from_slice(&v.to_ne_bytes());
     bytes

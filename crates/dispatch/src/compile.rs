@@ -2,8 +2,8 @@
 
 use std::sync::atomic::AtomicU64;
 
-use tnrs_hlo::{TensorType, UnaryKind};
-use tnrs_lowering::{Arg, Ctx, Infer, OutTypes, ScalarArg};
+use tnrs_hlo::{Builder, TensorType, UnaryKind, Value};
+use tnrs_lowering::{Arg, Ctx, Infer, OutTypes, Outcome, ScalarArg};
 use tnrs_types::{DType, Dims};
 
 use crate::assemble::Assembler;
@@ -56,22 +56,56 @@ pub(crate) fn describe(args: &[RawArg]) -> String {
 
 fn build(op: &OpState, args: &[RawArg], key: &[u64], host: &mut dyn Host) -> Result<Entry, CallError> {
     let device = check_devices(op, args)?;
-    let refused = |e| CallError::from_rule(e, &op.schema.name, &describe(args));
+    let metas = metas(op, args, host)?;
+    let mut cx = context(op, args, metas.as_deref(), Builder::new(op.row.op), &mut Params)?;
+    let outcome = lower(op, args, &mut cx)?;
+    let overlap = if op.has_writes { key.last().copied().unwrap_or(0) } else { 0 };
+    Assembler::new(op, args, metas, cx, overlap).finish(outcome, device)
+}
+
+/// Checks what the row says comes first; then the results as PyTorch's meta kernel describes them, where the row asks it.
+pub(crate) fn metas(
+    op: &OpState,
+    args: &[RawArg],
+    host: &mut dyn Host,
+) -> Result<Option<Vec<Option<OutMeta>>>, CallError> {
     if let Some(check) = op.row.check {
-        check(&context(op, args, None)?).map_err(refused)?;
+        let cx = context(op, args, None, Builder::new(op.row.op), &mut Params)?;
+        check(&cx).map_err(|e| CallError::from_rule(e, &op.schema.name, &describe(args)))?;
     }
-    let metas = if op.row.infer == Infer::Meta && !op.host_tensors {
-        host.meta(op.row.out_types != OutTypes::Meta)?
-    } else {
-        None
-    };
+    if op.row.infer != Infer::Meta || op.host_tensors {
+        return Ok(None);
+    }
+    let metas = host.meta(op.row.out_types != OutTypes::Meta)?;
     if let Some(metas) = &metas {
         possible(op, metas)?;
     }
-    let mut cx = context(op, args, metas.as_deref())?;
-    let outcome = (op.row.rule)(&mut cx).map_err(refused)?;
-    let overlap = if op.has_writes { key.last().copied().unwrap_or(0) } else { 0 };
-    Assembler::new(op, args, metas, cx, overlap).finish(outcome, device)
+    Ok(metas)
+}
+
+/// Applies the row's rule.
+pub(crate) fn lower(op: &OpState, args: &[RawArg], cx: &mut Ctx) -> Result<Outcome, CallError> {
+    (op.row.rule)(cx).map_err(|e| CallError::from_rule(e, &op.schema.name, &describe(args)))
+}
+
+/// How the operands of a call become values.
+pub(crate) trait Operands {
+    /// Whether numbers that are no part of a key are constants all the same.
+    const NUMBERS_KNOWN: bool;
+    /// The value of a tensor argument (position, element of a list).
+    fn tensor(&mut self, cx: &mut Ctx, place: (usize, usize), t: &RawTensor) -> Result<Value, CallError>;
+}
+
+/// Every tensor is a parameter of its own.
+struct Params;
+
+impl Operands for Params {
+    const NUMBERS_KNOWN: bool = false;
+
+    fn tensor(&mut self, cx: &mut Ctx, place: (usize, usize), t: &RawTensor) -> Result<Value, CallError> {
+        let dtype = t.dtype().ok_or_else(|| CallError::Unsupported("no such element type".to_owned()))?;
+        Ok(cx.tensor_param(place.0, place.1, TensorType::new(dtype, t.sizes()), false).value)
+    }
 }
 
 /// Bytes that no device has; a rule whose tables are as long as its results must not try.
@@ -93,7 +127,7 @@ fn possible(op: &OpState, metas: &[Option<OutMeta>]) -> Result<(), CallError> {
 }
 
 /// All device tensors on one device, host tensors only as numbers.
-fn check_devices(op: &OpState, args: &[RawArg]) -> Result<i8, CallError> {
+pub(crate) fn check_devices(op: &OpState, args: &[RawArg]) -> Result<i8, CallError> {
     let mut device: Option<i8> = None;
     for (i, arg) in args.iter().enumerate() {
         for t in arg.tensors().iter().filter(|t| !t.handle.is_null()) {
@@ -133,8 +167,14 @@ fn mixed(op: &OpState, arg: usize, a: &str, b: &str) -> CallError {
 }
 
 /// The rule's view of the call. Operands of an `out=` overload are those of the functional one.
-fn context(op: &OpState, args: &[RawArg], metas: Option<&[Option<OutMeta>]>) -> Result<Ctx, CallError> {
-    let mut cx = Ctx::new(op.row.op);
+pub(crate) fn context<O: Operands>(
+    op: &OpState,
+    args: &[RawArg],
+    metas: Option<&[Option<OutMeta>]>,
+    b: Builder,
+    operands: &mut O,
+) -> Result<Ctx, CallError> {
+    let mut cx = Ctx::new(op.row.op, b);
     if let Some(metas) = metas {
         cx.outs = metas.iter().flatten().map(|m| m.ty.clone()).collect();
     }
@@ -142,13 +182,20 @@ fn context(op: &OpState, args: &[RawArg], metas: Option<&[Option<OutMeta>]>) -> 
         if op.schema.out_args[i] && op.variant == Variant::Out {
             continue;
         }
-        let value = argument(&mut cx, op, i, arg, args)?;
+        let value = argument(&mut cx, op, i, arg, args, operands)?;
         cx.args.push(value);
     }
     Ok(cx)
 }
 
-fn argument(cx: &mut Ctx, op: &OpState, i: usize, arg: &RawArg, args: &[RawArg]) -> Result<Arg, CallError> {
+fn argument<O: Operands>(
+    cx: &mut Ctx,
+    op: &OpState,
+    i: usize,
+    arg: &RawArg,
+    args: &[RawArg],
+    operands: &mut O,
+) -> Result<Arg, CallError> {
     let kind = op.schema.kinds[i];
     let numeric = matches!(kind, ArgKind::Scalar)
         || (kind == ArgKind::Float && op.policies[i] == Policy::Operand)
@@ -157,6 +204,7 @@ fn argument(cx: &mut Ctx, op: &OpState, i: usize, arg: &RawArg, args: &[RawArg])
         let known = match op.policies[i] {
             Policy::Static => Some(s),
             Policy::Unit if is_unit(s) => Some(s),
+            _ if O::NUMBERS_KNOWN => Some(s),
             _ => None,
         };
         ScalarArg { index, known, natural: s.natural_dtype() }
@@ -164,11 +212,14 @@ fn argument(cx: &mut Ctx, op: &OpState, i: usize, arg: &RawArg, args: &[RawArg])
     Ok(match arg.tag() {
         Tag::None => Arg::None,
         Tag::Tensor if arg.tensors()[0].handle.is_null() => Arg::None,
-        Tag::Tensor => Arg::Tensor(operand(cx, i, 0, &arg.tensors()[0], op, args)?),
+        Tag::Tensor => Arg::Tensor(operand(cx, (i, 0), &arg.tensors()[0], op, args, operands)?),
         Tag::TensorList => {
             let mut list = Vec::with_capacity(arg.tensors().len());
             for (e, t) in arg.tensors().iter().enumerate() {
-                list.push(if t.handle.is_null() { None } else { Some(operand(cx, i, e, t, op, args)?) });
+                list.push(match t.handle.is_null() {
+                    true => None,
+                    false => Some(operand(cx, (i, e), t, op, args, operands)?),
+                });
             }
             Arg::Tensors(list)
         }
@@ -191,26 +242,27 @@ fn argument(cx: &mut Ctx, op: &OpState, i: usize, arg: &RawArg, args: &[RawArg])
     })
 }
 
-fn operand(
+fn operand<O: Operands>(
     cx: &mut Ctx,
-    arg: usize,
-    elem: usize,
+    place: (usize, usize),
     t: &RawTensor,
     op: &OpState,
     args: &[RawArg],
+    operands: &mut O,
 ) -> Result<tnrs_lowering::Tensor, CallError> {
     let dtype = t.dtype().ok_or_else(|| {
         CallError::Unsupported(format!(
             "{}: the dtype of argument {} has no counterpart on the device; operands: {}",
             op.schema.name,
-            op.schema.arg_names[arg],
+            op.schema.arg_names[place.0],
             describe(args)
         ))
     })?;
-    let mut tensor =
-        cx.tensor_param(arg, elem, TensorType::new(dtype, t.sizes()), t.flags & FLAG_WRAPPED != 0);
-    if elem == 0 && tnrs_types::is_contiguous(t.sizes(), t.strides()) {
-        cx.contiguous.push(arg);
+    let value = operands.tensor(cx, place, t)?;
+    let ty = TensorType::new(dtype, t.sizes());
+    let mut tensor = tnrs_lowering::Tensor { value, ty, wrapped: t.flags & FLAG_WRAPPED != 0 };
+    if place.1 == 0 && tnrs_types::is_contiguous(t.sizes(), t.strides()) {
+        cx.contiguous.push(place.0);
     }
     for (flag, kind) in [(FLAG_CONJ, UnaryKind::Conj), (FLAG_NEG, UnaryKind::Negate)] {
         if t.flags & flag != 0 {

@@ -7,10 +7,10 @@
 use std::sync::OnceLock;
 
 use tnrs_runtime::Runtime;
-use tnrs_types::DType;
 
 use crate::call;
-use crate::host::{Host, OutMeta};
+use crate::graph;
+use crate::host::Host;
 use crate::ops::{make, rows, ArgKind, OpState, Schema, Variant};
 use crate::raw::{RawArg, RawTensor, Tag};
 use crate::CallError;
@@ -21,7 +21,23 @@ use crate::CallError;
 ///
 /// # Safety
 /// As [`crate::call()`]; with `pinned`, the host memory stays valid until the stream has passed the copy.
-pub unsafe fn copy(dst: &RawTensor, src: &RawTensor, pinned: bool) -> Result<(), CallError> {
+pub unsafe fn copy(
+    dst: &RawTensor,
+    src: &RawTensor,
+    pinned: bool,
+    host: &mut dyn Host,
+) -> Result<(), CallError> {
+    if graph::is_recording() {
+        if !dst.on_device() {
+            return graph::refuse("a copy to the host");
+        }
+        // Bytes of a storage that grows: there is no tensor to keep alive.
+        if dst.handle == dst.data.cast() && !(graph::knows(dst) && graph::knows(src)) {
+            return graph::refuse("the growth of a storage");
+        }
+        let args = [tensor_arg(dst), tensor_arg(src), RawArg { tag: Tag::Bool as u32, len: 0, bits: 0 }];
+        return graph::record(operator(), &args, host).map(|_| ());
+    }
     let runtime = Runtime::get();
     let side = if dst.on_device() { dst } else { src };
     let device = usize::try_from(side.device_index).unwrap_or(0);
@@ -33,7 +49,7 @@ pub unsafe fn copy(dst: &RawTensor, src: &RawTensor, pinned: bool) -> Result<(),
     // The key lives on the device of the launch, so the host side is a guest in its argument list.
     let args = [tensor_arg(dst), tensor_arg(src), RawArg { tag: Tag::Bool as u32, len: 0, bits: 0 }];
     // SAFETY: the caller's promise.
-    unsafe { call::run(operator(), &args, &mut NoHost)? };
+    unsafe { call::run(operator(), &args, host)? };
     let host_side = !dst.on_device() || !src.on_device();
     if across || (host_side && !pinned) {
         runtime.sync_stream(device, tnrs_runtime::current_stream(device)).map_err(CallError::from_fault)?;
@@ -60,29 +76,4 @@ fn operator() -> &'static OpState {
         };
         make(row, Variant::Own, schema, true)
     })
-}
-
-/// A copy allocates nothing and asks nothing of the framework.
-struct NoHost;
-
-impl Host for NoHost {
-    fn meta(&mut self, _: bool) -> Result<Option<Vec<Option<OutMeta>>>, CallError> {
-        Ok(None)
-    }
-    fn empty(&mut self, _: &[i64], _: Option<&[i64]>, _: DType, _: i8) -> Result<RawTensor, CallError> {
-        Err(CallError::Runtime("internal error: a copy asked for an output".to_owned()))
-    }
-    fn discard(&mut self, _: RawTensor) {}
-    fn shrink(&mut self, _: &RawTensor, _: &[i64]) -> Result<RawTensor, CallError> {
-        Err(CallError::Runtime("internal error: a copy asked for a smaller tensor".to_owned()))
-    }
-    fn resize(&mut self, _: usize, _: Option<usize>, _: &[i64]) -> Result<RawTensor, CallError> {
-        Err(CallError::Runtime("internal error: a copy asked for a resize".to_owned()))
-    }
-    fn philox(&mut self, _: *mut std::ffi::c_void, _: i8, _: u64) -> Result<(u64, u64), CallError> {
-        Err(CallError::Runtime("internal error: a copy asked for random numbers".to_owned()))
-    }
-    fn python_stack(&mut self) -> Option<String> {
-        None
-    }
 }

@@ -1,5 +1,7 @@
 //! What a call needs from the framework.
 
+use std::any::Any;
+
 use tnrs_hlo::TensorType;
 use tnrs_types::{DType, Dims};
 
@@ -42,6 +44,8 @@ pub trait Host {
         device: i8,
         blocks: u64,
     ) -> Result<(u64, u64), CallError>;
+    /// Keeps a tensor alive as long as the result is.
+    fn retain(&mut self, tensor: &RawTensor) -> Box<dyn Any + Send + Sync>;
     /// The current Python stack, when there is one.
     fn python_stack(&mut self) -> Option<String>;
 }

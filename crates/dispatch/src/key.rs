@@ -49,6 +49,13 @@ pub(crate) fn build(op: &OpState, args: &[RawArg], key: &mut Key) {
     walk(op, args, key);
 }
 
+/// Adds what of tensors is in a key.
+pub(crate) fn tensors(list: &[RawTensor], key: &mut Key) {
+    for t in list {
+        walk_tensor(t, key);
+    }
+}
+
 /// Whether a call has this key.
 #[inline]
 pub(crate) fn matches(op: &OpState, args: &[RawArg], key: &[u64]) -> bool {

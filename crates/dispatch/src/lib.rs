@@ -18,6 +18,7 @@ mod dump;
 mod encode;
 mod entry;
 mod error;
+pub mod graph;
 mod host;
 mod key;
 mod ledger;

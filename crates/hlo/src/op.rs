@@ -180,3 +180,10 @@ pub enum Op {
     /// `custom_call`: a routine without a decomposition. See [`CustomCall`].
     CustomCall(Box<CustomCall>),
 }
+
+impl Op {
+    /// Whether it has to run although nobody uses its results: it may fault.
+    pub fn has_effect(&self) -> bool {
+        matches!(self, Op::Composite(Composite::CheckIndex { .. } | Composite::Assert { .. }))
+    }
+}

@@ -8,6 +8,7 @@ pub mod gemm;
 pub mod index;
 pub mod isa;
 pub mod math;
+pub mod max_pool;
 pub mod optim;
 pub mod pack;
 pub mod philox;

@@ -9,6 +9,8 @@ use num_traits::Float;
 use crate::mat::{with_scratch, Mat};
 use crate::num::{zero, Num, Real};
 use crate::qr::norm;
+use crate::rotation::{rescale, rotation, rotation_of_larger, SMALL};
+use crate::schur;
 
 /// An element type with general eigenvalues.
 pub trait Eigen: Num {
@@ -34,6 +36,9 @@ macro_rules! eigen {
             #[allow(private_interfaces, reason = "called in this module only")]
             fn decompose(a: &Mat<$r>, vectors: bool) -> Option<Pairs<$r>> {
                 let n = a.n;
+                if vectors && n <= SMALL {
+                    return schur::decompose(a.clone());
+                }
                 let size = if vectors { n } else { 0 };
                 let (mut re, mut im) = (vec![0.0; n], vec![0.0; n]);
                 let mut u = Mat::<$r>::zeros(size, size);
@@ -115,17 +120,23 @@ where
     Complex<T::Part>: Num<Part = T::Part>,
 {
     let finite = a.iter().all(|x| Float::is_finite(x.abs1()));
-    let result = if finite { T::decompose(&Mat::load(a, n, n), !v.is_empty()) } else { None };
-    let Some((values, mut vectors)) = result else {
+    let mut x = Mat::load(a, n, n);
+    let back = if finite { rescale(&mut x) } else { None };
+    let result = if finite { T::decompose(&x, !v.is_empty()) } else { None };
+    let Some((mut values, mut vectors)) = result else {
         let nan = Complex::new(Float::nan(), Float::nan());
         w.fill(nan);
         v.fill(nan);
         return n as i32;
     };
+    if let Some(by) = back {
+        values.iter_mut().for_each(|w| *w = *w * Complex::real_of(by));
+    }
     w.copy_from_slice(&values);
     for j in 0..vectors.n {
         let c = vectors.col_mut(j);
         let size = norm(c);
+        c.iter_mut().for_each(|x| *x = x.unscale(size));
         let mut k = 0;
         for (i, x) in c.iter().enumerate() {
             if x.norm_sqr() > c[k].norm_sqr() {
@@ -133,14 +144,17 @@ where
             }
         }
         let magnitude = c[k].magnitude();
-        // A real vector keeps its sign.
-        let real = c.iter().all(|x| x.im == zero());
-        let turn = if real || magnitude == zero() {
+        let turn = if magnitude == zero() {
             Complex::real_of(crate::num::one())
+        } else if T::COMPLEX {
+            c[k].conj().unscale(magnitude)
         } else {
-            c[k].conj() / Complex::real_of(magnitude)
+            // A real vector keeps its sign. The two conventions are those found in the library under the CPU backend.
+            let narrow = std::mem::size_of::<T::Part>() == 4;
+            let t = if narrow { rotation } else { rotation_of_larger }(c[k].re, c[k].im);
+            Complex::new(t.c, -t.s)
         };
-        c.iter_mut().for_each(|x| *x = *x * turn / Complex::real_of(size));
+        c.iter_mut().for_each(|x| *x = *x * turn);
         c[k].im = zero();
     }
     if !v.is_empty() {

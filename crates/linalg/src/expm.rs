@@ -7,7 +7,7 @@ use num_traits::Float;
 
 use crate::lu::factor;
 use crate::mat::{axpy, Mat};
-use crate::num::{one, zero, Num};
+use crate::num::{one, widened, zero, Num};
 use crate::triangular::{lu_solve_in_place, Op};
 
 /// Degree and the largest 1-norm for which it is exact to rounding (table 2.3 there), in f64 and in f32.
@@ -46,6 +46,9 @@ fn add<T: Num>(to: &mut Mat<T>, by: f64, x: &Mat<T>) {
 
 /// The exponential of an n×n matrix.
 pub fn matrix_exp<T: Num>(a: &[T], n: usize, out: &mut [T]) {
+    if widened(a, n, out, |a, out| matrix_exp(a, n, out)) {
+        return;
+    }
     let mut x = Mat::load(a, n, n);
     let norm = (0..n).fold(zero::<T::Part>(), |largest, j| {
         let sum = x.col(j).iter().fold(zero::<T::Part>(), |s, v| s + v.magnitude());

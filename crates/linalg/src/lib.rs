@@ -5,6 +5,7 @@
 //! stores in a form of its own (LU of singular matrices, reflections, Bunch-Kaufman) is here on top of its products.
 //! Everything runs on the calling thread; a batch is the caller's to divide.
 
+mod bidiagonal;
 mod cholesky;
 mod eig;
 mod eigh;
@@ -15,10 +16,13 @@ mod lu;
 mod mat;
 mod num;
 mod qr;
+mod rotation;
+mod schur;
 mod svd;
 #[cfg(test)]
 mod tests;
 mod triangular;
+mod tridiagonal;
 
 pub use cholesky::cholesky;
 pub use eig::{eig, Eigen};

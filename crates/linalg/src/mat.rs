@@ -30,6 +30,12 @@ impl<T: Num> Mat<T> {
         let ld = stride(m);
         Mat { data: vec![zero(); ld * n], m, n, ld }
     }
+    /// All the same.
+    pub fn filled(m: usize, n: usize, value: T) -> Mat<T> {
+        let mut a = Mat::zeros(m, n);
+        a.data.fill(value);
+        a
+    }
     /// Ones on the diagonal.
     pub fn eye(m: usize, n: usize) -> Mat<T> {
         let mut a = Mat::zeros(m, n);
@@ -50,6 +56,14 @@ impl<T: Num> Mat<T> {
                     }
                 }
             }
+        }
+        x
+    }
+    /// An n×n matrix from row-major elements, with rows and columns in reverse order.
+    pub fn load_reversed(a: &[T], n: usize) -> Mat<T> {
+        let mut x = Mat::zeros(n, n);
+        for (k, row) in a.chunks_exact(n.max(1)).rev().enumerate() {
+            row.iter().rev().enumerate().for_each(|(j, v)| *x.at_mut(k, j) = *v);
         }
         x
     }
@@ -95,6 +109,15 @@ impl<T: Num> Mat<T> {
     /// A column.
     pub fn col_mut(&mut self, j: usize) -> &mut [T] {
         &mut self.data[j * self.ld..][..self.m]
+    }
+    /// Columns j and j + 1.
+    pub fn two_columns(&mut self, j: usize) -> (&mut [T], &mut [T]) {
+        let (x, y) = self.data[j * self.ld..].split_at_mut(self.ld);
+        (&mut x[..self.m], &mut y[..self.m])
+    }
+    /// Exchanges two columns.
+    pub fn swap_columns(&mut self, a: usize, b: usize) {
+        (0..self.m).for_each(|i| self.swap((i, a), (i, b)));
     }
     /// An element.
     pub fn at(&self, i: usize, j: usize) -> T {

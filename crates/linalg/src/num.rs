@@ -32,6 +32,12 @@ pub trait Num:
     type Part: Real;
     /// Whether there is an imaginary part.
     const COMPLEX: bool;
+    /// The same in double precision.
+    type Wide: Num;
+    /// To double precision.
+    fn widen(self) -> Self::Wide;
+    /// From double precision.
+    fn narrow(wide: Self::Wide) -> Self;
     /// From the parts; a real type drops the imaginary one.
     fn of(re: Self::Part, im: Self::Part) -> Self;
     /// Real part.
@@ -88,11 +94,37 @@ pub(crate) fn one<T: Num>() -> T {
     faer::traits::math_utils::one()
 }
 
+/// The largest size at which single precision computes in double: there it costs little, and results are those of the
+/// exact matrix rounded once.
+const WIDENED: usize = 64;
+
+/// Runs `f` on `a` in double precision if that differs and the size `n` is small; says whether it did.
+pub(crate) fn widened<T: Num>(
+    a: &[T],
+    n: usize,
+    out: &mut [T],
+    f: impl FnOnce(&[T::Wide], &mut [T::Wide]),
+) -> bool {
+    if n > WIDENED || std::mem::size_of::<T>() == std::mem::size_of::<T::Wide>() {
+        return false;
+    }
+    let wide: Vec<T::Wide> = a.iter().map(|x| x.widen()).collect();
+    let mut result = vec![zero::<T::Wide>(); out.len()];
+    f(&wide, &mut result);
+    out.iter_mut().zip(result).for_each(|(to, x)| *to = T::narrow(x));
+    true
+}
+
 macro_rules! nums {
     ($($t:ident)*) => { $(
         impl Num for $t {
             type Part = $t;
+            type Wide = f64;
             const COMPLEX: bool = false;
+            #[inline(always)]
+            fn widen(self) -> f64 { f64::from(self) }
+            #[inline(always)]
+            fn narrow(wide: f64) -> $t { wide as $t }
             #[inline(always)]
             fn of(re: $t, _: $t) -> $t { re }
             #[inline(always)]
@@ -102,7 +134,12 @@ macro_rules! nums {
         }
         impl Num for Complex<$t> {
             type Part = $t;
+            type Wide = Complex<f64>;
             const COMPLEX: bool = true;
+            #[inline(always)]
+            fn widen(self) -> Complex<f64> { Complex::new(f64::from(self.re), f64::from(self.im)) }
+            #[inline(always)]
+            fn narrow(wide: Complex<f64>) -> Self { Complex::new(wide.re as $t, wide.im as $t) }
             #[inline(always)]
             fn of(re: $t, im: $t) -> Self { Complex::new(re, im) }
             #[inline(always)]

@@ -63,7 +63,7 @@ fn panel<T: Num>(mut a: MatMut<'_, T>, tau: &mut [T]) {
 
 /// Makes the reflection that maps `x` to (β, 0, …): β replaces x(0), v the rest; returns τ. Hᴴ·x = β·e₁ with β real.
 #[inline(always)]
-fn reflector<T: Num>(x: &mut [T]) -> T {
+pub(crate) fn reflector<T: Num>(x: &mut [T]) -> T {
     let alpha = x[0];
     let tail = norm(&x[1..]);
     if tail == zero() && alpha.im() == zero() {

@@ -4,8 +4,10 @@ use faer::diag::DiagMut;
 use faer::linalg::svd::{svd as run, svd_scratch, ComputeSvdVectors};
 use faer::Par;
 
+use crate::bidiagonal;
 use crate::mat::{with_scratch, Mat};
 use crate::num::{zero, Num};
+use crate::rotation::{largest, SMALL};
 
 /// Which singular vectors are wanted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,13 +28,28 @@ pub(crate) struct Svd<T: Num> {
     pub v: Mat<T>,
 }
 
-/// The error is LAPACK's info: positive when the iteration does not converge, −1 for data that are not finite.
+/// The error is LAPACK's info: positive when the iteration does not converge, −1 for NaN. Infinities give NaN, or no
+/// convergence where LAPACK's iteration finds none.
 pub(crate) fn decompose<T: Num>(a: &Mat<T>, vectors: Vectors) -> Result<Svd<T>, i32> {
     let (m, n) = (a.m, a.n);
     let k = m.min(n);
-    let finite = (0..n).all(|j| a.col(j).iter().all(|x| num_traits::Float::is_finite(x.abs1())));
-    if !finite {
+    let most = largest(a);
+    if num_traits::Float::is_nan(most) {
         return Err(-1);
+    }
+    let finite = num_traits::Float::is_finite(most);
+    let wanted = match vectors {
+        Vectors::Full => (m, n),
+        _ => (k, k),
+    };
+    if (1..=SMALL).contains(&k) && vectors != Vectors::No {
+        let (u, s, v) = bidiagonal::decompose(a.clone(), wanted)?;
+        return Ok(Svd { u, s, v });
+    }
+    if !finite {
+        let nan = T::lit(f64::NAN);
+        let s = vec![num_traits::Float::nan(); k];
+        return Ok(Svd { u: Mat::filled(m, wanted.0, nan), s, v: Mat::filled(n, wanted.1, nan) });
     }
     let (which, p, q) = match vectors {
         Vectors::No => (ComputeSvdVectors::No, 0, 0),
@@ -61,8 +78,8 @@ pub(crate) fn decompose<T: Num>(a: &Mat<T>, vectors: Vectors) -> Result<Svd<T>, 
 /// Decomposes an m×n matrix; singular values descend. `u` gets m×k (or m×m) and `vh` k×n (or n×n) elements, where
 /// k = min(m, n); both are empty for [`Vectors::No`].
 ///
-/// Returns LAPACK's info: 0, positive when it does not converge, −1 for data that are not finite; the results are then
-/// NaN.
+/// Returns LAPACK's info: 0, positive when it does not converge, −1 for NaN; the results are then NaN. Infinities give
+/// NaN, too.
 pub fn svd<T: Num>(
     a: &[T],
     (m, n): (usize, usize),

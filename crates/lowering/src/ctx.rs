@@ -148,10 +148,10 @@ pub struct Ctx {
 }
 
 impl Ctx {
-    /// An empty context; the caller adds arguments with [`Ctx::tensor_param`].
-    pub fn new(op: &'static str) -> Self {
+    /// A context without arguments, to build on a function in progress.
+    pub fn new(op: &'static str, b: Builder) -> Self {
         Ctx {
-            b: Builder::new(op),
+            b,
             op,
             args: Vec::new(),
             outs: Vec::new(),

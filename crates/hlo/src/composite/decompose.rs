@@ -2,7 +2,9 @@
 
 use smallvec::{smallvec, SmallVec};
 
-use super::{activation, attention, attention_grad, norm, norm_grad, optim, pack, philox, scan, softmax};
+use super::{
+    activation, attention, attention_grad, norm, norm_grad, optim, pack, philox, scan, softmax, window,
+};
 use crate::{infer, Builder, Composite, HloError, TensorType, Value};
 
 /// Results of a decomposition, before the conversion to the result types.
@@ -48,6 +50,9 @@ impl Composite {
             Composite::SgdStep { .. } => optim::sgd(b, x, self),
             Composite::ArgReduce { dim, max } => scan::arg_reduce(b, x[0], *dim, *max),
             Composite::Cumulative { dim, kind } => scan::cumulative(b, x[0], *dim, *kind),
+            Composite::MaxPool { kernel, stride, padding, dilation } => {
+                window::max_pool(b, x[0], [kernel, stride, padding, dilation], &results[0].dims)
+            }
             Composite::Compact => pack::compact(b, x[0], x[1]),
             Composite::Nonzero => pack::nonzero(b, x[0]),
             Composite::CheckIndex { .. } | Composite::Assert { .. } => Ok(smallvec![x[0]]),

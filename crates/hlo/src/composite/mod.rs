@@ -19,6 +19,7 @@ mod pack;
 mod philox;
 mod scan;
 mod softmax;
+mod window;
 
 /// A named operation. Operand and result lists are in the comment of each variant.
 #[derive(Clone, Debug, PartialEq)]
@@ -168,6 +169,18 @@ pub enum Composite {
         dim: i64,
         /// Add, Multiply, Maximum or Minimum.
         kind: crate::ReduceKind,
+    },
+    /// `max_pool(x)` over windows of the trailing dims → (value, i64 flat position in those dims of x): the first of
+    /// equals, the last NaN; the results state how many windows there are. Padding never wins.
+    MaxPool {
+        /// Elements of a window, per dim.
+        kernel: tnrs_types::Dims,
+        /// Between neighbouring windows.
+        stride: tnrs_types::Dims,
+        /// Positions before the data.
+        padding: tnrs_types::Dims,
+        /// Between the elements of a window.
+        dilation: tnrs_types::Dims,
     },
     /// `compact(mask, x)`, a bool and any elements, both (n) → `(y (n), count)`: the elements where the mask holds, in
     /// order, and how many there are (i64). What follows the first `count` elements of y is unspecified.

@@ -41,6 +41,7 @@ fn operand_count(c: &Composite) -> usize {
     match c {
         Composite::Gelu { .. } | Composite::Silu | Composite::Softmax { .. } => 1,
         Composite::ArgReduce { .. } | Composite::Cumulative { .. } | Composite::CheckIndex { .. } => 1,
+        Composite::MaxPool { .. } => 1,
         Composite::GeluGrad { .. } | Composite::SiluGrad | Composite::SoftmaxGrad { .. } => 2,
         Composite::Philox | Composite::Compact => 2,
         Composite::Nonzero | Composite::Assert { .. } => 1,
@@ -68,7 +69,7 @@ fn families(c: &Composite, x: &[&TensorType]) -> bool {
     let (front, back) = x.split_at(x.len() - seeds);
     let is_seed = |t: &&TensorType| t.dtype == DType::U64 && t.rank() == 0;
     let ok = |t: &&TensorType| match c {
-        Composite::ArgReduce { .. } => !t.dtype.is_complex(),
+        Composite::ArgReduce { .. } | Composite::MaxPool { .. } => !t.dtype.is_complex(),
         Composite::Cumulative { kind, .. } => super::reduce::reduce(*kind, &[], t).is_ok(),
         Composite::CheckIndex { .. } => t.dtype.is_int(),
         Composite::Assert { .. } => t.dtype == DType::Bool,
@@ -83,7 +84,9 @@ fn result_families(c: &Composite, x: &[&TensorType], want: &[TensorType]) -> boo
         Composite::Philox => want[0].dtype == DType::U32,
         Composite::Compact => want[0].dtype == x[1].dtype && want[1].dtype == DType::I64,
         Composite::Nonzero => want.iter().all(|w| w.dtype == DType::I64),
-        Composite::ArgReduce { .. } => is_x(&want[0]) && want[1].dtype == DType::I64,
+        Composite::ArgReduce { .. } | Composite::MaxPool { .. } => {
+            is_x(&want[0]) && want[1].dtype == DType::I64
+        }
         Composite::Cumulative { .. } | Composite::CheckIndex { .. } | Composite::Assert { .. } => {
             is_x(&want[0])
         }
@@ -116,6 +119,15 @@ fn result_sizes(c: &Composite, x: &[&TensorType], want: &[TensorType]) -> Option
             let kept = without(&x[0].dims, &[*dim]);
             smallvec![kept.clone(), kept]
         }),
+        Composite::MaxPool { kernel, stride, padding, dilation } => {
+            let n = kernel.len();
+            let lead = x[0].rank().checked_sub(n)?;
+            let sizes = &want.first()?.dims;
+            let lists = [stride, padding, dilation].iter().all(|l| l.len() == n);
+            let positive = [kernel, stride, dilation].iter().all(|l| l.iter().all(|&v| v > 0));
+            let ok = lists && positive && sizes.len() == x[0].rank() && sizes[..lead] == x[0].dims[..lead];
+            ok.then(|| smallvec![sizes.clone(), sizes.clone()])
+        }
         Composite::Compact => (same(x) && x[0].rank() == 1).then(|| smallvec![dims(0), Dims::new()]),
         Composite::Nonzero => Some(smallvec![smallvec![x[0].numel(), x[0].rank() as i64], Dims::new()]),
         Composite::Philox => Some(want.iter().map(|w| w.dims.clone()).take(1).collect()),

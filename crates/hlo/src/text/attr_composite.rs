@@ -75,6 +75,12 @@ pub fn attrs_of(c: &Composite) -> Attrs {
         Composite::Cumulative { dim, kind } => {
             vec![("dim", int(dim)), ("kind", Attr::Name(name_of(REDUCE, kind).to_owned()))]
         }
+        Composite::MaxPool { kernel, stride, padding, dilation } => vec![
+            ("kernel", Attr::ints(kernel)),
+            ("stride", Attr::ints(stride)),
+            ("padding", Attr::ints(padding)),
+            ("dilation", Attr::ints(dilation)),
+        ],
         Composite::CheckIndex { lo, hi, site, dim, raises } => vec![
             ("lo", int(lo)),
             ("hi", int(hi)),
@@ -144,6 +150,12 @@ pub fn composite_of(name: &str, r: &mut Read) -> Result<Composite, Problem> {
         },
         "arg_reduce" => Composite::ArgReduce { dim: r.dim("dim")?, max: r.bool("max")? },
         "cumulative" => Composite::Cumulative { dim: r.dim("dim")?, kind: r.member("kind", REDUCE)? },
+        "max_pool" => Composite::MaxPool {
+            kernel: r.dims("kernel")?,
+            stride: r.dims("stride")?,
+            padding: r.dims("padding")?,
+            dilation: r.dims("dilation")?,
+        },
         "compact" => Composite::Compact,
         "nonzero" => Composite::Nonzero,
         "check_index" => Composite::CheckIndex {

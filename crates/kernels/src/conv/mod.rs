@@ -88,7 +88,11 @@ unsafe fn kernel_is_finite(desc: &ConvDesc, ptrs: &ConvPtrs) -> bool {
         // SAFETY: an element of the kernel.
         let bits = unsafe {
             let p = ptrs.kernel.offset(at as isize * step);
-            if step == 4 { p.cast::<u32>().read() } else { u32::from(p.cast::<u16>().read()) }
+            if step == 4 {
+                p.cast::<u32>().read()
+            } else {
+                u32::from(p.cast::<u16>().read())
+            }
         };
         bits & exponent != exponent
     })

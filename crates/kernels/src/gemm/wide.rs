@@ -87,8 +87,8 @@ unsafe fn by_crate<T: Number>(
     // SAFETY: the contract is the caller's.
     unsafe {
         ::gemm::gemm(
-            m, n, k, dst.0, dst.2, dst.1, false, a.0, a.2, a.1, b.0, b.2, b.1, zero, one, false, false, false,
-            one_thread,
+            m, n, k, dst.0, dst.2, dst.1, false, a.0, a.2, a.1, b.0, b.2, b.1, zero, one, false, false,
+            false, one_thread,
         )
     }
 }

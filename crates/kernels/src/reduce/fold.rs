@@ -39,6 +39,12 @@ impl<O: Reduction<T>, T: Copy> InnerBody for Inner<O, T> {
     unsafe fn run(src: *const u8, n: usize, acc: *mut u8) {
         // SAFETY: the contract of `InnerFn`.
         let src = unsafe { std::slice::from_raw_parts(src.cast::<T>(), n) };
+        if O::NEUTRAL_SHOWS && n < LANES {
+            // SAFETY: the contract of `InnerFn`.
+            let acc = unsafe { &mut *acc.cast::<O::Acc>() };
+            src.iter().for_each(|&x| *acc = O::join(*acc, O::lift(x)));
+            return;
+        }
         // Partial results of 2^l blocks, as in binary addition: equal sizes combine.
         let mut levels = [O::NEUTRAL; 48];
         let mut blocks = 0u64;

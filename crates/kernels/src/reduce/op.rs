@@ -11,6 +11,8 @@ pub(super) trait Reduction<T> {
     type Acc: Copy;
     /// Neutral element.
     const NEUTRAL: Self::Acc;
+    /// Whether joining the neutral element can change a value: an infinite complex number times one.
+    const NEUTRAL_SHOWS: bool = false;
     /// An element as an accumulator.
     fn lift(x: T) -> Self::Acc;
     /// Combination.
@@ -39,10 +41,11 @@ floats! {
 }
 
 macro_rules! complexes {
-    ($($op:ident, $re:ident, |$a:ident, $b:ident| $e:expr;)*) => {$(
+    ($($op:ident, $re:ident, $shows:literal, |$a:ident, $b:ident| $e:expr;)*) => {$(
         pub(super) struct $op;
         impl<T: Real> Reduction<Complex<T>> for $op {
             type Acc = Complex<T>;
+            const NEUTRAL_SHOWS: bool = $shows;
             const NEUTRAL: Complex<T> = Complex { re: T::$re, im: T::ZERO };
             #[inline(always)]
             fn lift(x: Complex<T>) -> Complex<T> { x }
@@ -53,8 +56,8 @@ macro_rules! complexes {
 }
 
 complexes! {
-    CAdd, ZERO, |a, b| Complex { re: a.re + b.re, im: a.im + b.im };
-    CMul, ONE, |a, b| Complex { re: a.re * b.re - a.im * b.im, im: a.re * b.im + a.im * b.re };
+    CAdd, ZERO, false, |a, b| Complex { re: a.re + b.re, im: a.im + b.im };
+    CMul, ONE, true, |a, b| Complex { re: a.re * b.re - a.im * b.im, im: a.re * b.im + a.im * b.re };
 }
 
 macro_rules! ints {

@@ -34,11 +34,11 @@ fn half_line(scale: f64, f: impl Fn(f64) -> f64) -> f64 {
 /// dx/dα of x drawn from the gamma distribution of shape α and scale 1. Beyond α = 10⁵ from the Wilson–Hilferty
 /// approximation, whose relative error is 1/α.
 pub fn gamma_grad(alpha: f64, x: f64) -> f64 {
-    if alpha.is_nan() || x.is_nan() || alpha <= 0.0 || x < 0.0 {
-        return f64::NAN;
-    }
-    if x == 0.0 {
+    if x <= 0.0 {
         return 0.0;
+    }
+    if alpha.is_nan() || x.is_nan() || alpha <= 0.0 || x.is_infinite() {
+        return f64::NAN;
     }
     if alpha > 1e5 {
         let root = (x / alpha).cbrt();

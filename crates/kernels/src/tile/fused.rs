@@ -2,7 +2,7 @@
 
 use tnrs_types::DType;
 
-use super::map::{map1, map2, map3, Op1, Op2, Op3};
+use super::map::{map1, map2, map3, map_scalars, Op1, Op2, Op3};
 use super::{Act, Fused, TileFn};
 use crate::isa::Isa;
 use crate::math::real::Real;
@@ -90,6 +90,7 @@ pub fn fused_on(isa: Isa, fused: Fused, dtype: DType) -> Option<TileFn> {
 fn of<T: Real>(isa: Isa, fused: Fused) -> Option<TileFn> {
     match fused {
         Fused::MulAdd => Some(map3::<MulAdd, T>(isa)),
+        Fused::Affine => Some(map_scalars::<MulAdd, T>(isa)),
         Fused::ActGrad(act) => match act {
             Act::Gelu => Some(map2::<Grad<GeluD>, T>(isa)),
             Act::GeluTanh => Some(map2::<Grad<GeluTanhD>, T>(isa)),

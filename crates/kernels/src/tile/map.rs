@@ -172,6 +172,30 @@ impl<O: Op3<T>, T: Copy> TileBody for Map3<O, T> {
     }
 }
 
+/// Loop of an [`Op3`] over a tile and two elements.
+pub(crate) struct MapScalars<O, T>(PhantomData<(O, T)>);
+impl<O: Op3<T>, T: Copy> TileBody for MapScalars<O, T> {
+    #[inline(always)]
+    unsafe fn run(dst: *mut u8, src: &[*const u8; 3], n: usize) {
+        let a = src[0].cast::<T>();
+        // SAFETY: the contract of `TileFn`; the elements are read before anything is written.
+        unsafe {
+            let (b, c) = (src[1].cast::<T>().read(), src[2].cast::<T>().read());
+            stretches!(dst.cast::<T>(), T, n, dst.cast_const() == src[0], usize::MAX, |out, i| {
+                let a = std::slice::from_raw_parts(a.add(i), out.len());
+                for (o, &x) in out.iter_mut().zip(a) {
+                    o.write(O::f(x, b, c));
+                }
+            });
+        }
+    }
+}
+
+/// Instantiates the loop of an [`Op3`] over a tile and two elements.
+pub(crate) fn map_scalars<O: Op3<T>, T: Copy>(isa: Isa) -> TileFn {
+    pick::<MapScalars<O, T>>(isa)
+}
+
 /// Instantiates the loop of an [`Op1`].
 pub(crate) fn map1<O: Op1<T>, T: Copy>(isa: Isa) -> TileFn {
     pick::<Map1<O, T>>(isa)

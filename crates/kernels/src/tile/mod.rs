@@ -75,6 +75,8 @@ pub enum Fused {
     ActGrad(Act),
     /// a·b + c, rounded once.
     MulAdd,
+    /// a·b + c, rounded once, where b and c are one element each.
+    Affine,
     /// act(a·b + c).
     MulAddAct(Act),
     /// act(a + b).

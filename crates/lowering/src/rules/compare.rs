@@ -70,7 +70,9 @@ fn fillable(cx: &Ctx) -> Result<(), LowerError> {
             DType::I64 => "int64_t",
             other => other.cpp_name(),
         };
-        return Err(LowerError::Runtime(format!("value cannot be converted to type {name} without overflow")));
+        return Err(LowerError::Runtime(format!(
+            "value cannot be converted to type {name} without overflow"
+        )));
     }
     Ok(())
 }

@@ -126,6 +126,13 @@ fn correlate<'m>(x: Expr<'m>, w: Expr<'m>, g: &Geometry, output: &[i64], out: DT
 /// output sizes.
 fn spread<'m>(x: Expr<'m>, w: Expr<'m>, g: &Geometry, output: &[i64], out: DType) -> Expr<'m> {
     let (input, kernel) = (x.dims(), w.dims());
+    let apart = |i: usize| {
+        let step = g.stride[i];
+        step == kernel[2 + i] && g.dilation[i] == 1 && g.padding[i] == 0 && output[i] == input[2 + i] * step
+    };
+    if g.groups == 1 && (0..g.rank()).all(apart) {
+        return blocks(x, w, output, out);
+    }
     let mut a = plain(g.rank());
     a.lhs_dilation = g.stride.clone();
     a.rhs_dilation = g.dilation.clone();
@@ -140,6 +147,27 @@ fn spread<'m>(x: Expr<'m>, w: Expr<'m>, g: &Geometry, output: &[i64], out: DType
     }
     a.feature_group_count = g.groups;
     convolve(x, grouped_kernel(w, g.groups), a, out)
+}
+
+/// The transposed convolution whose windows touch without overlapping: a product per position, put side by side.
+fn blocks<'m>(x: Expr<'m>, w: Expr<'m>, output: &[i64], out: DType) -> Expr<'m> {
+    let (input, kernel) = (x.dims(), w.dims());
+    let rank = output.len();
+    let mut point = Dims::from_slice(&[kernel[0], kernel[1..].iter().product()]);
+    point.extend(std::iter::repeat_n(1, rank));
+    let mut a = plain(rank);
+    a.dims.kernel_input_feature = 0;
+    a.dims.kernel_output_feature = 1;
+    let y = convolve(x, w.reshape(&point), a, out);
+    // (n, o, kernel…, space…) to (n, o, first space, first kernel, …).
+    let mut apart = Dims::from_slice(&[input[0], kernel[1]]);
+    apart.extend_from_slice(&kernel[2..]);
+    apart.extend_from_slice(&input[2..]);
+    let mut perm: Dims = smallvec![0, 1];
+    perm.extend((0..rank as i64).flat_map(|i| [2 + rank as i64 + i, 2 + i]));
+    let mut sizes = Dims::from_slice(&apart[..2]);
+    sizes.extend_from_slice(output);
+    y.reshape(&apart).transpose(&perm).reshape(&sizes)
 }
 
 /// (groups·i, o, kernel…) to (i, groups·o, kernel…).

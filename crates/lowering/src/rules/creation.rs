@@ -1,7 +1,7 @@
 //! Fills, ranges and copies.
 
 use tnrs_hlo::Value;
-use tnrs_types::{numel, Class, DType};
+use tnrs_types::{numel, Class, DType, Scalar};
 
 use crate::helpers::Lowered;
 use crate::{Ctx, Outcome, Row};
@@ -111,9 +111,14 @@ fn logspace(cx: &mut Ctx) -> Lowered {
 fn eye(cx: &mut Ctx) -> Lowered {
     let ty = cx.out(0)?;
     let v = cx.math(|m| {
-        let row = m.iota(DType::I64, &ty.dims, 0);
-        let column = m.iota(DType::I64, &ty.dims, 1);
-        row.eq(column).value()
+        let (rows, columns) = (ty.dims[0], ty.dims[1]);
+        let count = rows.min(columns);
+        if count == 0 {
+            return m.splat(ty.dtype, &ty.dims, Scalar::Int(0)).value();
+        }
+        let rest = rows * columns - (count - 1) * (columns + 1) - 1;
+        let ones = m.splat(ty.dtype, &[count], Scalar::Int(1));
+        ones.pad_dim(Scalar::Int(0), 0, 0, rest, columns).reshape(&ty.dims).value()
     })?;
     cx.finish(v)
 }

@@ -182,6 +182,9 @@ fn pixels(counts: &[usize]) -> Vec<Pixel> {
     all
 }
 
+/// Images whose samples are taken one image at a time.
+const MAX_APART: i64 = 16;
+
 /// Sizes that samplers share: images (N, C, plane), grid (N, samples).
 struct Shape {
     n: i64,
@@ -228,6 +231,21 @@ impl Shape {
         let dims = [self.n, self.c, self.samples];
         at.reshape(&[self.n, 1, self.samples]).broadcast(&dims).flat_index(&[self.n, self.c, self.size()], 2)
     }
+    /// The pixels of an image (N, C, plane) at (N, samples) positions, for each channel: (N, C, samples).
+    fn taken<'m>(&self, image: Expr<'m>, at: Expr<'m>) -> Expr<'m> {
+        let dims = [self.n, self.c, self.samples];
+        if self.n > MAX_APART || at.ty().numel() == 0 {
+            return image.flatten().take_rows(0, self.spread(at));
+        }
+        // One list of positions serves every channel of an image.
+        let image = image.reshape(&[self.n, self.c, self.size()]);
+        let one = |n: i64| image.at(0, n).take_rows(1, at.at(0, n));
+        let all: Vec<Expr<'m>> = (0..self.n).map(one).collect();
+        match all[..] {
+            [one] => one.reshape(&dims),
+            _ => image.math().concatenate(&all, 0).reshape(&dims),
+        }
+    }
     fn per_channel<'m>(&self, x: Expr<'m>) -> Expr<'m> {
         x.reshape(&[self.n, 1, self.samples])
     }
@@ -238,19 +256,27 @@ fn forward(cx: &mut Ctx, spatial: usize) -> Lowered {
     let (x, grid) = (cx.tensor(0)?, cx.tensor(1)?);
     let (s, out) = (Sampling::new(cx, 2)?, cx.out(0)?);
     refuse_cubic_volumes(s, spatial)?;
-    let acc = out.dtype.opmath();
+    // PyTorch's CPU computes in the type of the image.
+    let acc = out.dtype;
     let shape = Shape::new(&x.ty.dims, &grid.ty.dims);
     let dims = [shape.n, shape.c, shape.samples];
     let v = cx.math(|m| {
-        let image = m.expr(x.value).cast(acc).flatten();
+        let image = m.expr(x.value).cast(acc);
         let taps = shape.taps(m.expr(grid.value).cast(acc), s);
         let counts: Vec<usize> = taps.iter().map(Vec::len).collect();
         let mut sum = m.splat(acc, &dims, Scalar::Int(0));
         for p in pixels(&counts) {
             let (inside, flat) = shape.locate(m, &taps, &p);
             let weight = weight(&taps, &p);
-            let value = image.take_rows(0, shape.spread(flat));
-            sum = sum + shape.per_channel(inside).select(value * shape.per_channel(weight), 0.0);
+            let value = shape.taken(image, flat);
+            let (inside, weight) = (shape.per_channel(inside), shape.per_channel(weight));
+            // In a plane, a pixel outside is zero times its weight, which is NaN for a position that is not finite; in a
+            // volume it is skipped.
+            sum = sum
+                + match spatial == 2 {
+                    true => inside.select(value, 0.0) * weight,
+                    false => inside.select(value * weight, 0.0),
+                };
         }
         sum.reshape(&out.dims).cast(out.dtype).value()
     })?;
@@ -291,8 +317,9 @@ fn backward(cx: &mut Ctx, spatial: usize) -> Lowered {
     let dims = [shape.n, shape.c, shape.samples];
     let grads = cx.math(|m| {
         let dy = m.expr(dy.value).cast(acc).reshape(&dims);
-        let image = m.expr(x.value).cast(acc).flatten();
-        let taps = shape.taps(m.expr(grid.value).cast(acc), s);
+        let image = m.expr(x.value).cast(acc);
+        // Positions in the image's type, as forward; sums are more exact.
+        let taps = shape.taps(m.expr(grid.value).cast(x.ty.dtype), s);
         let counts: Vec<usize> = taps.iter().map(Vec::len).collect();
         let mut dx = m.splat(acc, &x.ty.dims, Scalar::Int(0));
         let mut slopes = vec![m.splat(acc, &[shape.n, shape.samples], Scalar::Int(0)); spatial];
@@ -301,13 +328,13 @@ fn backward(cx: &mut Ctx, spatial: usize) -> Lowered {
             let inside_all = shape.per_channel(inside);
             let at = shape.spread(flat);
             if mask[0] {
-                let part = inside_all.select(dy * shape.per_channel(weight(&taps, &p)), 0.0);
+                let part = inside_all.select(dy * shape.per_channel(weight(&taps, &p).cast(acc)), 0.0);
                 dx = dx.put_flat(ScatterKind::Add, at, part);
             }
             if mask[1] {
-                let value = inside_all.select(image.take_rows(0, at) * dy, 0.0).sum(&[1]);
+                let value = inside_all.select(shape.taken(image, flat) * dy, 0.0).sum(&[1]);
                 for (d, g) in slopes.iter_mut().enumerate() {
-                    *g = *g + value * slope(&taps, &p, d);
+                    *g = *g + value * slope(&taps, &p, d).cast(acc);
                 }
             }
         }

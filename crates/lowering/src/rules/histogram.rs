@@ -127,7 +127,9 @@ fn equal_edges<'m>(x: Expr<'m>, bins: i64, range: Option<&[f64]>) -> Expr<'m> {
         None if x.ty().numel() == 0 => (fixed(0.0), fixed(1.0)),
         None => {
             let (lo, hi) = (x.reduce(ReduceKind::Minimum, &[0]), x.reduce(ReduceKind::Maximum, &[0]));
-            lo.is_finite().and(hi.is_finite()).assert("torch.histogramdd: the range of a dimension is not finite");
+            lo.is_finite()
+                .and(hi.is_finite())
+                .assert("torch.histogramdd: the range of a dimension is not finite");
             (lo, hi)
         }
     };

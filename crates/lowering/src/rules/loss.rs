@@ -1,6 +1,7 @@
 //! Losses of elements and their gradients.
 
 use tnrs_hlo::Value;
+use tnrs_types::DType;
 
 use super::nll::{reduction, Reduction};
 use crate::expr::Expr;
@@ -32,14 +33,26 @@ pub(crate) const ROWS: &[Row] = &[
             d.abs().le(delta).select(d, d.sign() * delta)
         })
     }),
-    Row::new("aten::soft_margin_loss", |cx| loss(cx, None, 2, |[x, t], _| (-t * x).exp().log1p())),
+    Row::new("aten::soft_margin_loss", |cx| {
+        let dtype = cx.out(0)?.dtype;
+        loss(cx, None, 2, |[x, t], _| rounded_exp(-t * x, dtype).log1p())
+    }),
     Row::new("aten::soft_margin_loss_backward", |cx| {
-        gradient(cx, None, 3, |[x, t], _| -t * (-t * x).sigmoid())
+        let dtype = cx.out(0)?.dtype;
+        gradient(cx, None, 3, |[x, t], _| {
+            let e = rounded_exp(-t * x, dtype);
+            (-t * e).cast(dtype).cast(t.dtype()) / (e + 1.0)
+        })
     }),
     Row::new("aten::binary_cross_entropy", cross_entropy),
     Row::new("aten::binary_cross_entropy_backward", cross_entropy_backward),
     Row::new("aten::binary_cross_entropy_with_logits", with_logits),
 ];
+
+/// eˣ in the type of the result, whose range it may exceed as in PyTorch.
+fn rounded_exp(x: Expr<'_>, dtype: DType) -> Expr<'_> {
+    x.exp().cast(dtype).cast(x.dtype())
+}
 
 fn smooth_l1(d: Expr<'_>, beta: f64) -> Expr<'_> {
     let d = d.abs();

@@ -210,7 +210,8 @@ fn multilabel(cx: &mut Ctx) -> Lowered {
         let is_target = targets_of(t, counts);
         let x = m.expr(x.value).reshape(&[rows, classes]).cast(dtype.opmath());
         let (excess, pairs) = label_pairs(x, t, counts, is_target);
-        let losses = pairs.select(excess.max(0.0), 0.0).sum(&[1, 2]) / classes as f64;
+        // NaN is not above zero.
+        let losses = pairs.and(excess.gt(0.0)).select(excess, 0.0).sum(&[1, 2]) / classes as f64;
         let loss = match how {
             Reduction::None if vector => losses.reshape(&[]),
             Reduction::None => losses,

@@ -119,7 +119,12 @@ fn product(cx: &mut Ctx, dims: DotDims, complaint: Complaint) -> Result<Outcome,
     let out = cx.out(0)?.dtype;
     refuse_bool(x.ty.dtype)?;
     same_dtype(&x, &y, complaint)?;
-    Ok(cx.b.dot_general(x.value, y.value, dims, out)?.into())
+    let matrices = x.ty.rank() == 2 && y.ty.rank() == 2;
+    let left = match matrices {
+        true => cx.math(|m| by_alpha(m.expr(x.value), Factor::One).value())?,
+        false => x.value,
+    };
+    Ok(cx.b.dot_general(left, y.value, dims, out)?.into())
 }
 
 fn mm(cx: &mut Ctx) -> Result<Outcome, LowerError> {
@@ -182,11 +187,21 @@ fn multiplied<'m>(x: Expr<'m>, factor: Factor) -> Expr<'m> {
     }
 }
 
+/// The left operand of a complex matrix product times alpha, which PyTorch's library applies there, in double precision
+/// even where it is one; infinities show it.
+fn by_alpha<'m>(x: Expr<'m>, alpha: Factor) -> Expr<'m> {
+    match alpha {
+        Factor::One if x.dtype() != DType::C128 => x,
+        _ => multiplied(x, alpha),
+    }
+}
+
 /// `beta * self + alpha * product`, where a zero `beta` ignores `self`, NaN included.
 fn add_product(
     cx: &mut Ctx,
     beta: usize,
     activation: Activation,
+    batched: bool,
     multiply: impl FnOnce([Expr<'_>; 2], DType) -> Value,
 ) -> Result<Outcome, LowerError> {
     let [base, x, y] = [cx.tensor(0)?, cx.tensor(1)?, cx.tensor(2)?];
@@ -196,7 +211,11 @@ fn add_product(
     let (beta, alpha) = (factor(cx, beta, acc)?, factor(cx, beta + 1, acc)?);
     let r = cx.math(|m| {
         let [base, x, y] = m.exprs([base.value, x.value, y.value]);
-        let xy = scaled(m.expr(multiply([x, y], acc)), alpha);
+        let early = acc.is_complex() && !batched && !matches!(alpha, Factor::Zero);
+        let xy = match early {
+            true => m.expr(multiply([by_alpha(x, alpha), y], acc)),
+            false => scaled(m.expr(multiply([x, y], acc)), alpha),
+        };
         let sum = match beta {
             Factor::Zero => xy,
             _ => xy + scaled(base.cast(acc), beta),
@@ -215,7 +234,7 @@ fn add_product(
 }
 
 fn addmm(cx: &mut Ctx, beta: usize, activation: Activation) -> Result<Outcome, LowerError> {
-    add_product(cx, beta, activation, |[x, y], acc| x.dot(y, contract(&[1], &[0]), acc).value())
+    add_product(cx, beta, activation, false, |[x, y], acc| x.dot(y, contract(&[1], &[0]), acc).value())
 }
 
 fn addmm_activation(cx: &mut Ctx) -> Result<Outcome, LowerError> {
@@ -229,14 +248,15 @@ fn addmv(cx: &mut Ctx) -> Result<Outcome, LowerError> {
 
 fn baddbmm(cx: &mut Ctx, beta: usize) -> Result<Outcome, LowerError> {
     same_dtype(&cx.tensor(1)?, &cx.tensor(2)?, Complaint::Scalar)?;
-    add_product(cx, beta, Activation::None, |[x, y], acc| x.dot(y, batched(), acc).value())
+    add_product(cx, beta, Activation::None, true, |[x, y], acc| x.dot(y, batched(), acc).value())
 }
 
 fn addbmm(cx: &mut Ctx) -> Result<Outcome, LowerError> {
     let [base, x, y] = [cx.tensor(0)?, cx.tensor(1)?, cx.tensor(2)?];
     same_dtype(&x, &y, Complaint::Addmm)?;
     same_dtype(&base, &y, Complaint::Addmm)?;
-    add_product(cx, 3, Activation::None, |[x, y], acc| x.dot(y, contract(&[0, 2], &[0, 1]), acc).value())
+    let all = contract(&[0, 2], &[0, 1]);
+    add_product(cx, 3, Activation::None, false, |[x, y], acc| x.dot(y, all, acc).value())
 }
 
 fn addr(cx: &mut Ctx) -> Result<Outcome, LowerError> {

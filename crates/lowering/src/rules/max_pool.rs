@@ -1,11 +1,10 @@
 //! Max pooling with the positions of the maxima, and its gradient.
 
-use tnrs_hlo::ScatterKind;
-use tnrs_types::{contiguous_strides, DType, Dims, Raises, Scalar};
+use tnrs_hlo::{Composite, ScatterKind, TensorType};
+use tnrs_types::{DType, Dims, Raises, Scalar};
 
-use super::accumulate::lowest;
 use super::window::Windows;
-use crate::expr::{Expr, Math};
+use crate::expr::Expr;
 use crate::helpers::{is_plain_float, Lowered};
 use crate::{Ctx, LowerError, Outcome, Row};
 
@@ -24,21 +23,7 @@ pub(crate) const ROWS: &[Row] = &[
 ];
 
 /// More elements than this in a window make a program that is not worth compiling.
-const MAX_ELEMENTS: usize = 4096;
-
-/// Position tables, one per spatial dim, as one flat position in the sizes of the output; 32 bits while planes fit.
-fn flat_table<'m>(m: &'m Math, tables: &[Vec<i64>], input: &[i64], dims: &[i64]) -> Expr<'m> {
-    let strides = contiguous_strides(input);
-    let lead = dims.len() - input.len();
-    let fits = tnrs_types::numel(input) < i64::from(i32::MAX) / 2;
-    let dtype = if fits { DType::I32 } else { DType::I64 };
-    let mut sum = m.splat(dtype, dims, Scalar::Int(0));
-    for (d, table) in tables.iter().enumerate() {
-        let scaled: Vec<i64> = table.iter().map(|p| p * strides[d]).collect();
-        sum = sum + m.ints(&scaled).cast(dtype).along(lead + d, dims);
-    }
-    sum
-}
+const MAX_ELEMENTS: i64 = 4096;
 
 /// Keeps the larger of a running maximum and a candidate, with positions; NaN wins.
 pub(super) fn challenge<'m>(best: (Expr<'m>, Expr<'m>), new: (Expr<'m>, Expr<'m>)) -> (Expr<'m>, Expr<'m>) {
@@ -54,49 +39,18 @@ fn forward(cx: &mut Ctx, spatial: usize) -> Lowered {
     let (x, out) = (cx.tensor(0)?, cx.out(0)?);
     let args = [Some(1), Some(2), Some(3), Some(4)];
     let w = Windows::new(cx, spatial, args, &x.ty.dims, &out.dims);
-    let elements = w.elements();
-    if elements.len() > MAX_ELEMENTS {
+    if w.kernel.iter().product::<i64>() > MAX_ELEMENTS {
         return Err(LowerError::unsupported(format!(
             "{}: a window of {:?} elements",
             cx.op,
             w.kernel.as_slice()
         )));
     }
-    let strides = contiguous_strides(&w.input);
-    let least = lowest(out.dtype);
-    let (values, indices) = cx.math(|m| {
-        let padded = w.pad(m.expr(x.value), least);
-        // Where every window starts, in the padding too, and its first element that is data.
-        let starts = |first_data: bool| -> Vec<Vec<i64>> {
-            (0..spatial)
-                .map(|d| {
-                    (0..w.output[d])
-                        .map(|o| {
-                            let s = w.start(d, o);
-                            if first_data && s < 0 {
-                                s + (-s + w.dilation[d] - 1) / w.dilation[d] * w.dilation[d]
-                            } else {
-                                s
-                            }
-                        })
-                        .collect()
-                })
-                .collect()
-        };
-        let grid = Dims::from_slice(&out.dims[out.rank() - spatial..]);
-        let base = flat_table(m, &starts(false), &w.input, &grid);
-        let first = flat_table(m, &starts(true), &w.input, &grid);
-        let low = m.splat(out.dtype, &out.dims, least);
-        let mut best = (low, first.broadcast(&out.dims));
-        for e in &elements {
-            let value = (0..spatial).fold(padded, |x, d| w.element(x, d, e[d]));
-            let step: i64 = (0..spatial).map(|d| e[d] * w.dilation[d] * strides[d]).sum();
-            let at = (base + base.int(step)).broadcast(&out.dims);
-            best = challenge(best, (value, at));
-        }
-        (best.0.value(), best.1.cast(DType::I64).value())
-    })?;
-    Ok(Outcome::tensors(&[values, indices]))
+    let op =
+        Composite::MaxPool { kernel: w.kernel, stride: w.stride, padding: w.padding, dilation: w.dilation };
+    let index = TensorType::new(DType::I64, &out.dims);
+    let r = cx.b.composite(op, &[x.value], &[out, index])?;
+    Ok(Outcome::tensors(&r))
 }
 
 /// Scatters values of (…, windows) by flat positions within each plane of (…, positions), adding.

@@ -193,19 +193,17 @@ fn backward(cx: &mut Ctx) -> Lowered {
         let [dy, x] = m.exprs([dy.value, x.value]).map(|e| e.cast(acc));
         let [mean, second] = m.exprs([first.value, second.value]).map(|e| e.cast(acc));
         let invstd = if training { second } else { (second + eps).rsqrt() };
-        let unit = (x - per_channel(mean, x)) * per_channel(invstd, x);
-        let (db, dw) = (dy.sum(&dims), (dy * unit).sum(&dims));
+        let centred = x - per_channel(mean, x);
+        let (db, dw) = (dy.sum(&dims), (dy * centred).sum(&dims) * invstd);
         let scale = match &w {
             Some(w) => invstd * m.expr(w.value).cast(acc),
             None => invstd,
         };
-        let inner = if training {
+        let mut dx = dy * per_channel(scale, x);
+        if training {
             let n = count.max(1) as f64;
-            dy - per_channel(db / n, x) - unit * per_channel(dw / n, x)
-        } else {
-            dy
-        };
-        let dx = inner * per_channel(scale, x);
+            dx = (dx - per_channel(scale * db / n, x)) - centred * per_channel(scale * invstd * dw / n, x);
+        }
         [dx, dw.cast(param), db.cast(param)].map(Expr::value)
     })?;
     let dx = cx.b.convert(grads[0], x.ty.dtype)?;

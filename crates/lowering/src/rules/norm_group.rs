@@ -47,6 +47,19 @@ impl Groups {
     fn count(&self) -> f64 {
         (self.apart[2] * self.apart[3]).max(1) as f64
     }
+    /// [`stepwise_mean`] by the sums of channels: only one channel is searched for what is not finite.
+    fn stepwise<'m>(&self, mean: Expr<'m>, x: Expr<'m>, sums: Expr<'m>, &[c, i]: &[i64; 2]) -> Expr<'m> {
+        if i < 0 || x.dtype().is_complex() {
+            return stepwise_mean(mean, x, &[2, 3], &[c, i]);
+        }
+        let strange = |e: Expr<'m>| e.is_finite().not().cast(x.dtype());
+        let all = |e: Expr<'m>, dim| e.reduce_keep(ReduceKind::Add, &[dim]);
+        let (own, sum) = (x.slice(2, c, c + 1), sums.slice(2, c, c + 1));
+        let count = all(strange(sums), 2) - strange(sum) + all(strange(own), 3);
+        let last = own.slice(3, i, i + 1);
+        let alone = count.eq(1.0).and(last.is_inf());
+        count.eq(0.0).select(mean, alone.select(last, f64::NAN))
+    }
     /// The element that PyTorch's running mean takes last, when its vectors have so many elements: chunks of sixteen
     /// vectors are joined in a binary tree, the largest subtree last, after the elements that fill no vector.
     fn last(&self, lanes: i64) -> [i64; 2] {
@@ -75,18 +88,19 @@ fn forward(cx: &mut Ctx) -> Lowered {
     let lanes = 64 / x.ty.dtype.size() as i64;
     let values = cx.math(|m| {
         let x = groups.data(m, x.value, acc);
-        let mean = x.reduce_keep(ReduceKind::Add, &[2, 3]) / groups.count();
+        let sums = x.reduce_keep(ReduceKind::Add, &[3]);
+        let mean = groups.mean(sums);
         let centred = x - mean;
-        let mean = stepwise_mean(mean, x, &[2, 3], &groups.last(lanes));
+        let mean = groups.stepwise(mean, x, sums, &groups.last(lanes));
         let var = (centred * centred).reduce_keep(ReduceKind::Add, &[2, 3]) / groups.count();
         let rstd = (var + eps).rsqrt();
-        let mut y = centred * rstd;
-        if let Some(w) = &w {
-            y = y * groups.per_channel(m, w.value, acc);
-        }
-        if let Some(b) = &b {
-            y = y + groups.per_channel(m, b.value, acc);
-        }
+        // As PyTorch's CPU: a factor and a term per channel.
+        let scale = groups.weighted(m, w.as_ref().map(|w| w.value), rstd);
+        let shift = match &b {
+            Some(b) => groups.per_channel(m, b.value, acc) - mean * scale,
+            None => -(mean * scale),
+        };
+        let y = x * scale + shift;
         [(y, out), (mean, mean_ty), (rstd, rstd_ty)].map(|(v, ty)| v.reshape(&ty.dims).cast(ty.dtype).value())
     })?;
     Ok(Outcome::tensors(&values))
@@ -103,13 +117,14 @@ fn backward(cx: &mut Ctx) -> Lowered {
         let data = groups.data(m, x.value, acc);
         let mean = groups.per_group(m, mean.value, acc);
         let rstd = groups.per_group(m, rstd.value, acc);
-        let unit = (data - mean) * rstd;
+        let centred = data - mean;
         // Only these two sums read every element; the others are sums of them.
-        let (t, s) = (dy.reduce_keep(ReduceKind::Add, &[3]), (dy * unit).reduce_keep(ReduceKind::Add, &[3]));
+        let t = dy.reduce_keep(ReduceKind::Add, &[3]);
+        let s = (dy * centred).reduce_keep(ReduceKind::Add, &[3]) * rstd;
         let (db, dw) = (t.sum(&[0, 3]), s.sum(&[0, 3]));
         let w = w.as_ref().map(|w| w.value);
         let (a, b) = (groups.mean(groups.weighted(m, w, t)), groups.mean(groups.weighted(m, w, s)));
-        let dx = (groups.weighted(m, w, dy) - a - unit * b) * rstd;
+        let dx = (dy * groups.weighted(m, w, rstd) - a * rstd) - centred * (b * rstd * rstd);
         [
             dx.reshape(&x.ty.dims).cast(x.ty.dtype),
             dw.reshape(&[channels]).cast(param),

@@ -2,7 +2,7 @@
 
 use std::f64::consts::PI;
 
-use tnrs_types::{Class, DType};
+use tnrs_types::{Class, DType, Scalar};
 
 use crate::helpers::{apply, map, Domain, Lowered};
 use crate::{Ctx, Expr, LowerError, Outcome, Row};
@@ -15,7 +15,7 @@ pub const ROWS: &[Row] = &[
     Row::new("aten::abs", |cx| map(cx, [0], Domain::Promoted, |[x]| abs(x))),
     Row::new("aten::neg", neg).exact_as(FOUND),
     Row::new("aten::sign", |cx| map(cx, [0], Domain::Promoted, |[x]| sign(x))),
-    Row::new("aten::sgn", |cx| map(cx, [0], Domain::Promoted, |[x]| sign(x))),
+    Row::new("aten::sgn", sgn),
     Row::new("aten::signbit", |cx| map(cx, [0], Domain::Promoted, |[x]| signbit(x))),
     Row::new("aten::floor", |cx| rounding(cx, |x| x.floor())),
     Row::new("aten::ceil", |cx| rounding(cx, |x| x.ceil())),
@@ -96,6 +96,18 @@ pub fn sign(x: Expr<'_>) -> Expr<'_> {
         d if d.is_unsigned() => x.gt(0.0).select(1.0, x.int(0)),
         _ => x.gt(0.0).select(1.0, x.lt(0.0).select(-1.0, x.int(0))),
     }
+}
+
+/// The sign. Halves are divided by their magnitude as complex numbers, which leaves nothing of one that is not finite.
+fn sgn(cx: &mut Ctx) -> Lowered {
+    let halves = cx.tensor(0)?.ty.dtype == DType::C32;
+    map(cx, [0], Domain::Promoted, |[x]| match halves {
+        true => {
+            let nan = x.constant(Scalar::Complex(f64::NAN, f64::NAN));
+            x.real().is_finite().and(x.imag().is_finite()).select(sign(x), nan)
+        }
+        false => sign(x),
+    })
 }
 
 /// Whether the sign bit is set, also of −0 and NaN.

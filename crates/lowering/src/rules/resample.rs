@@ -273,9 +273,12 @@ fn taps(mode: Mode, input: i64, output: i64, align: bool, scale: Option<f64>, f6
             let rest = weight.iter().map(|w| 1.0 - w).collect();
             Taps::from_iter([Tap { at: low, weight: Some(rest) }, Tap { at: high, weight: Some(weight) }])
         }
-        Mode::LinearSmooth => smooth_taps(input, output, step, 1.0, |x| (1.0 - x.abs()).max(0.0)),
-        Mode::CubicSmooth => smooth_taps(input, output, step, 2.0, |x| cubic(x, -0.5)),
-        Mode::LanczosSmooth => smooth_taps(input, output, step, 3.0, lanczos),
+        Mode::LinearSmooth => smooth_taps([input, output], step, 1.0, round, |x| (1.0 - x.abs()).max(0.0)),
+        Mode::CubicSmooth => smooth_taps([input, output], step, 2.0, round, |x| cubic(x, -0.5)),
+        Mode::LanczosSmooth => {
+            let pi = round(std::f64::consts::PI);
+            smooth_taps([input, output], step, 3.0, round, |x| lanczos(x, pi))
+        }
         Mode::Cubic => (-1..3)
             .map(|k| {
                 let mut at = Vec::new();
@@ -294,15 +297,24 @@ fn taps(mode: Mode, input: i64, output: i64, align: bool, scale: Option<f64>, f6
 
 /// Taps of a filter of `radius` operand steps that widens with the ratio of a reduction, so that no operand position
 /// is skipped. Weights of a result position sum to 1.
-fn smooth_taps(input: i64, output: i64, step: f64, radius: f64, filter: fn(f64) -> f64) -> Taps {
+fn smooth_taps(
+    [input, output]: [i64; 2],
+    step: f64,
+    radius: f64,
+    round: impl Fn(f64) -> f64,
+    filter: impl Fn(f64) -> f64,
+) -> Taps {
     let widen = step.max(1.0);
-    let support = radius * widen;
+    let support = round(radius * widen);
+    let inverse = if step >= 1.0 { round(1.0 / step) } else { 1.0 };
     let rows: Vec<(i64, Vec<f64>)> = (0..output)
         .map(|i| {
-            let centre = step * (i as f64 + 0.5);
+            let centre = round(step * (i as f64 + 0.5));
             let first = ((centre - support + 0.5) as i64).max(0);
             let end = ((centre + support + 0.5) as i64).min(input);
-            let weights: Vec<f64> = (first..end).map(|j| filter((j as f64 - centre + 0.5) / widen)).collect();
+            let weights: Vec<f64> = (first..end)
+                .map(|j| filter(round(round(round(j as f64 - centre) + 0.5) * inverse)))
+                .collect();
             let total: f64 = weights.iter().sum();
             (first, weights.iter().map(|w| if total == 0.0 { *w } else { w / total }).collect())
         })
@@ -317,9 +329,9 @@ fn smooth_taps(input: i64, output: i64, step: f64, radius: f64, filter: fn(f64) 
 }
 
 /// sinc(x)·sinc(x/3) up to 3, with sinc(x) = sin(πx)/πx.
-fn lanczos(x: f64) -> f64 {
+fn lanczos(x: f64, pi: f64) -> f64 {
     let sinc = |x: f64| {
-        let t = std::f64::consts::PI * x;
+        let t = pi * x;
         if t == 0.0 {
             1.0
         } else {

@@ -2,6 +2,8 @@
 
 use std::f64::consts::{LN_10, LN_2, PI};
 
+use tnrs_types::Scalar;
+
 use crate::helpers::{apply, map, Domain, Lowered};
 use crate::{Ctx, Expr, LowerError, Row};
 
@@ -106,9 +108,11 @@ fn eps(cx: &Ctx, i: usize) -> Option<f64> {
 /// ln(x / (1 − x)), with x first brought into [eps, 1 − eps] when eps is given.
 fn logit(cx: &mut Ctx) -> Lowered {
     let eps = eps(cx, 1);
+    let dtype = Domain::Float.common(cx.promoted(&[0])?);
     map(cx, [0], Domain::Float, |[x]| {
+        let bound = |e: f64| x.constant(Scalar::Float(e)).cast(dtype).cast(x.dtype());
         let x = match eps {
-            Some(e) => x.lt(e).select(e, x.gt(1.0 - e).select(1.0 - e, x)),
+            Some(e) => x.lt(bound(e)).select(bound(e), x.gt(bound(1.0 - e)).select(bound(1.0 - e), x)),
             None => x,
         };
         (x / (1.0 - x)).log()

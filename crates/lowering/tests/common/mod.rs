@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use tnrs_hlo::{try_interpret, verify, Fault, Literal, Op, TensorType, Value};
+use tnrs_hlo::{try_interpret, verify, Builder, Fault, Literal, Op, TensorType, Value};
 use tnrs_lowering::{table, Arg, Ctx, Ret, Row, ScalarArg, Source};
 use tnrs_types::{DType, Scalar};
 
@@ -66,7 +66,12 @@ pub fn numbers(l: &Literal) -> Vec<f64> {
 impl Call {
     pub fn new(op: &str) -> Self {
         let row = table().into_iter().find(|r| r.op == op).unwrap_or_else(|| panic!("no row {op}"));
-        Call { row, cx: Ctx::new(row.op), tensors: BTreeMap::new(), scalars: BTreeMap::new() }
+        Call {
+            row,
+            cx: Ctx::new(row.op, Builder::new(row.op)),
+            tensors: BTreeMap::new(),
+            scalars: BTreeMap::new(),
+        }
     }
     pub fn tensor(mut self, dtype: DType, dims: &[i64], values: &[f64]) -> Self {
         let i = self.cx.args.len();

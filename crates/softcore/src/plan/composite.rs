@@ -2,6 +2,7 @@
 
 use smallvec::SmallVec;
 use tnrs_hlo::{Composite, Func, Instr};
+use tnrs_kernels::max_pool::max_pool;
 use tnrs_kernels::{optim, reduce, rows};
 use tnrs_types::DType;
 
@@ -81,6 +82,9 @@ pub(crate) fn has_kernel(f: &Func, instr: &Instr, c: &Composite) -> bool {
                 && (0..instr.results.len()).all(|i| result(i) == p)
         }
         Composite::ArgReduce { max, .. } => reduce::arg_inner(*max, operand(0)).is_some(),
+        Composite::MaxPool { kernel, .. } => {
+            kernel.len() <= 2 && max_pool(operand(0)).is_some() && result(0) == operand(0)
+        }
         Composite::Cumulative { kind, .. } => reduce::scan(*kind, operand(0)).is_some(),
     }
 }
@@ -101,6 +105,7 @@ impl Planner<'_> {
             Composite::AdamStep { .. } => self.adam(instr, c),
             Composite::SgdStep { .. } => self.sgd(instr, c),
             Composite::ArgReduce { dim, max } => self.arg_reduce(instr, *dim, *max),
+            Composite::MaxPool { .. } => self.max_pool(instr, c),
             Composite::Cumulative { dim, kind } => self.cumulative(instr, *dim, *kind),
             c if elementwise::fused(c).is_some() => self.elementwise(instr),
             _ => Err(self.unsupported(instr)),

@@ -5,7 +5,7 @@
 //! element along the row is computed once a row, in a small register.
 
 use smallvec::SmallVec;
-use tnrs_kernels::tile::{self, Mode, TileFn};
+use tnrs_kernels::tile::{self, Fused, Mode, TileFn};
 use tnrs_types::{BinaryKind, DType, Dims, UnaryKind};
 
 use super::node::{Kind, Node, NodeId};
@@ -497,6 +497,15 @@ impl<'a, 'f> Generator<'a, 'f> {
         for (i, &a) in node.args.iter().enumerate() {
             let reduced = self.node(a).dtype.is_narrow();
             places[i] = self.get(a, wide && reduced, true)?;
+        }
+        if let (Kind::Fused(Fused::MulAdd), [a, b, c]) = (&node.kind, places) {
+            if a.scalar != b.scalar && c.scalar {
+                let f = tile::fused(Fused::Affine, math).ok_or_else(|| self.missing("affine", &[t]))?;
+                let (a, b) = if a.scalar { (b, a) } else { (a, b) };
+                let dst = self.result(&node.args, false, target, size);
+                self.call(f, dst, &[a.slot, b.slot, c.slot]);
+                return Ok(dst);
+            }
         }
         self.apply(node, places, f, size, target, wide)
     }

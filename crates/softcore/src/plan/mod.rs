@@ -22,6 +22,7 @@ mod node;
 mod norm;
 mod optim;
 mod pack;
+mod pool;
 mod reduce;
 mod rows;
 mod shape;

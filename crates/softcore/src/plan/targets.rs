@@ -62,9 +62,7 @@ pub(crate) fn analyse(func: &Func, spec: &CompileSpec, bufs: &mut Vec<BufKind>) 
         }
     }
     for (i, instr) in func.instrs.iter().enumerate().rev() {
-        let faults =
-            matches!(instr.op, Op::Composite(Composite::CheckIndex { .. } | Composite::Assert { .. }));
-        if !faults && instr.results.iter().all(|r| info.uses[r.index()] == 0) {
+        if !instr.op.has_effect() && instr.results.iter().all(|r| info.uses[r.index()] == 0) {
             continue;
         }
         info.live[i] = true;

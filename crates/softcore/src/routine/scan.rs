@@ -42,7 +42,13 @@ fn of_real<T: Real>(a: &Args) {
 }
 
 fn of_complex<T: Real>(a: &Args) {
-    scan::<[T; 2], [f64; 2]>(a, [f64::NEG_INFINITY, 0.0], |x| x.map(Real::wide), add_complex, |x| x.map(T::of));
+    scan::<[T; 2], [f64; 2]>(
+        a,
+        [f64::NEG_INFINITY, 0.0],
+        |x| x.map(Real::wide),
+        add_complex,
+        |x| x.map(T::of),
+    );
 }
 
 fn log_cumulative_sum_exp(a: &Args) -> Result<(), Fault> {
