@@ -19,5 +19,5 @@ pub use ctx::{Arg, Ctx, Outcome, Ret, ScalarArg, Source, Tensor};
 pub use error::LowerError;
 pub use expr::{Expr, Math, Operand};
 pub use promote::{promote_types, result_type};
-pub use row::{Format, Infer, OutTypes, Row};
+pub use row::{Check, Format, Infer, OutTypes, Row};
 pub use rules::table;

@@ -27,6 +27,9 @@ pub enum OutTypes {
     Any,
 }
 
+/// What of a call is checked before its results are inferred.
+pub type Check = fn(&Ctx) -> Result<(), LowerError>;
+
 /// One ATen overload.
 pub struct Row {
     /// Full overload name, such as `aten::add.Tensor`. From the functional overload the in-place and `out=` ones
@@ -49,7 +52,7 @@ pub struct Row {
     /// Which element types `out=` arguments may have.
     pub out_types: OutTypes,
     /// What PyTorch's CPU kernel refuses before its meta kernel is asked, whose message is another.
-    pub check: Option<fn(&Ctx) -> Result<(), LowerError>>,
+    pub check: Option<Check>,
     /// Arguments of type `Scalar` that must fit the result's element type, where the rule computes in a wider one. The
     /// others must fit the type they are carried in, but for those that PyTorch makes a tensor of (`other`, `self`).
     pub narrow: &'static [&'static str],

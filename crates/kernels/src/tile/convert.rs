@@ -65,7 +65,7 @@ macro_rules! float_to_int {
             #[inline(always)]
             fn cast(self) -> $to {
                 const LOW: $from = <$wide>::MIN as $from;
-                let x = if self >= LOW && self < -LOW { self } else { LOW };
+                let x = if (LOW..-LOW).contains(&self) { self } else { LOW };
                 // SAFETY: the operand is in the range of the integer type.
                 let y: $wide = unsafe { x.to_int_unchecked() };
                 y as $to
