@@ -271,7 +271,7 @@ impl Memory {
 /// A store's memory as one line of a view's elements.
 fn whole(view: &Layout, start: usize, len: usize) -> Result<Layout, CallError> {
     let size = view.dtype.size();
-    if len % size != 0 || (view.addr - start) % size != 0 {
+    if !len.is_multiple_of(size) || !(view.addr - start).is_multiple_of(size) {
         return Err(CallError::Unsupported("a write between elements".to_owned()));
     }
     Ok(Layout::dense(view.dtype, &[(len / size) as i64], start))
