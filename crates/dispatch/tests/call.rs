@@ -24,6 +24,9 @@ impl TestHost {
 }
 
 impl Host for TestHost {
+    fn retain(&mut self, _: &RawTensor) -> Box<dyn std::any::Any + Send + Sync> {
+        Box::new(())
+    }
     fn meta(&mut self, _: bool) -> Result<Option<Vec<Option<OutMeta>>>, CallError> {
         self.asked += 1;
         Ok(Some(self.metas.iter().cloned().map(Some).collect()))

@@ -67,7 +67,7 @@ const TABLE: [f64; 6] = [1.0, -2.0, 3.0, 4.0, 5.0, 0.0];
 #[test]
 fn bags_reduce_by_each_mode() {
     let bag = |mode: i64| {
-        let arg: &[i64] = if mode == 2 { &[3, 2] } else { &[0] };
+        let arg: &[i64] = if mode == 2 { &[3, 2] } else { &[3] };
         Call::new("aten::_embedding_bag")
             .f32(&[3, 2], &TABLE)
             .tensor(I64, &[4], &[0.0, 2.0, 1.0, 2.0])
