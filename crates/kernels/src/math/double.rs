@@ -80,3 +80,23 @@ pub fn silu_derivative(x: f64) -> f64 {
     let s = logistic(x);
     s * (1.0 + x * (1.0 - s))
 }
+
+/// Quotients from which on [`remainder`] is not exact.
+pub const QUOTIENT_LIMIT: f64 = 2_251_799_813_685_248.0;
+
+/// C's `fmod` for quotients below [`QUOTIENT_LIMIT`]. The rounded quotient, truncated, is at most 1 too large, so what a
+/// fused multiply-add leaves is a multiple of the divisor's last place below the divisor: exact, and one addition mends it.
+#[inline(always)]
+pub fn remainder(x: f64, y: f64) -> f64 {
+    let q = (x / y).trunc();
+    let r = (-q).mul_add(y, x);
+    let over = (r < 0.0) != (x < 0.0) && r != 0.0;
+    let r = if over { r + y.abs().copysign(x) } else { r };
+    let r = r.copysign(x);
+    // An infinite divisor leaves a finite number as it is.
+    if q == 0.0 && !y.is_nan() {
+        x
+    } else {
+        r
+    }
+}

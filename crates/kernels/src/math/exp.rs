@@ -51,6 +51,27 @@ pub fn exp(x: f32) -> f32 {
     }
 }
 
+/// 2ˣ; 1 ulp, and exact for integers.
+#[inline(always)]
+pub fn exp2(x: f32) -> f32 {
+    let vanishes = x < -151.0;
+    let c = if vanishes { 0.0 } else { x };
+    let t = c + MAGIC;
+    let r = (c - (t - MAGIC)) * std::f32::consts::LN_2;
+    let p = tail(r).mul_add(r, 1.0).mul_add(r, 1.0);
+    // As in `exp`.
+    let low = x < -124.0;
+    let k = if low { t.to_bits().wrapping_add(64) } else { t.to_bits() };
+    let y = f32::from_bits(p.to_bits().wrapping_add(k << 23));
+    let y = y * if low { 5.421_011e-20 } else { 1.0 };
+    let y = if vanishes { 0.0 } else { y };
+    if x < 128.0 {
+        y
+    } else {
+        x + f32::INFINITY
+    }
+}
+
 /// eˣ for finite `x ≤ 0` or −inf, NaN kept: flushes results below the least normal number to 0. Slightly cheaper.
 #[inline(always)]
 pub fn exp_nonpositive(x: f32) -> f32 {

@@ -10,6 +10,7 @@ pub mod double;
 pub mod elem;
 pub mod exp;
 pub mod fp8;
+pub mod gamma;
 pub mod half;
 pub mod incomplete;
 pub mod int;

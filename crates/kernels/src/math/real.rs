@@ -1,6 +1,6 @@
 //! One trait over f32 and f64, so that a kernel body is written once for both.
 
-use super::{double, exp, inverse, log, power, special, trig};
+use super::{double, exp, gamma, inverse, log, power, special, trig};
 
 /// The functions of one argument: name, f32 form, f64 form.
 macro_rules! unary_fns {
@@ -10,6 +10,7 @@ macro_rules! unary_fns {
         unary_fns!(@one $w ceil, f32::ceil, f64::ceil);
         unary_fns!(@one $w cos, trig::cos, f64::cos);
         unary_fns!(@one $w exp, exp::exp, f64::exp);
+        unary_fns!(@one $w exp2, exp::exp2, f64::exp2);
         unary_fns!(@one $w exp_m1, exp::exp_m1, f64::exp_m1);
         unary_fns!(@one $w floor, f32::floor, f64::floor);
         unary_fns!(@one $w ln, log::ln, f64::ln);
@@ -32,8 +33,8 @@ macro_rules! unary_fns {
         unary_fns!(@one $w digamma, digamma32, special::digamma);
         unary_fns!(@one $w erf, exp::erf, special::error_function);
         unary_fns!(@one $w erfc, inverse::erfc, special::error_function_complement);
-        unary_fns!(@one $w erf_inv, erf_inv32, special::erf_inv);
-        unary_fns!(@one $w lgamma, lgamma32, special::ln_gamma);
+        unary_fns!(@one $w erf_inv, inverse::erf_inv, special::erf_inv);
+        unary_fns!(@one $w lgamma, gamma::ln_gamma, special::ln_gamma);
         unary_fns!(@one $w sinh, inverse::sinh, f64::sinh);
         unary_fns!(@one $w trunc, f32::trunc, f64::trunc);
     };
@@ -72,8 +73,12 @@ pub trait Real:
     fn max(self, o: Self) -> Self;
     /// Lesser operand; NaN if either is NaN.
     fn min(self, o: Self) -> Self;
-    /// x − n·y with n = x/y truncated, exact (C's `fmod`).
+    /// x − n·y with n = x/y truncated, exact (C's `fmod`), unless [`Real::is_huge_quotient`].
     fn rem(self, o: Self) -> Self;
+    /// Whether the vector form of `rem` does not reach it.
+    fn is_huge_quotient(self, o: Self) -> bool;
+    /// `rem` of a huge quotient.
+    fn rem_huge(self, o: Self) -> Self;
     /// Sign as ±1, ±0 and NaN themselves.
     fn sign(self) -> Self;
     /// self·a + b, rounded once.
@@ -111,14 +116,6 @@ pub trait Real:
 
 fn digamma32(x: f32) -> f32 {
     special::digamma(f64::from(x)) as f32
-}
-
-fn erf_inv32(x: f32) -> f32 {
-    special::erf_inv(f64::from(x)) as f32
-}
-
-fn lgamma32(x: f32) -> f32 {
-    special::ln_gamma(f64::from(x)) as f32
 }
 
 #[inline(always)]
@@ -163,6 +160,14 @@ macro_rules! real {
             }
             #[inline(always)]
             fn rem(self, o: Self) -> Self {
+                double::remainder(self.into(), o.into()) as $t
+            }
+            #[inline(always)]
+            fn is_huge_quotient(self, o: Self) -> bool {
+                (f64::from(self) / f64::from(o)).abs() >= double::QUOTIENT_LIMIT
+            }
+            #[inline(always)]
+            fn rem_huge(self, o: Self) -> Self {
                 self % o
             }
             #[inline(always)]

@@ -1,10 +1,11 @@
 //! The tables of binary functions and comparisons.
 
+use std::marker::PhantomData;
 use std::mem::size_of;
 
 use tnrs_types::{BinaryKind, CompareDir, DType};
 
-use super::map::{map2, pick, MapScalar, Op2, Spread};
+use super::map::{map2, pick, Map1, MapScalar, Op1, Op2, Spread, TileBody};
 use super::{Mode, TileFn};
 use crate::isa::Isa;
 use crate::math::complex::{Complex, C128, C64};
@@ -30,8 +31,50 @@ ops! { Real:
     Max = |x, y| x.max(y);
     Min = |x, y| x.min(y);
     Pow = |x, y| x.pow(y);
-    Rem = |x, y| x.rem(y);
     Atan2 = |x, y| x.atan2(y);
+}
+
+/// Powers of one base; those of 2 have a function of their own.
+struct PowOf<T>(PhantomData<T>);
+impl<T: Real> TileBody for PowOf<T> {
+    #[inline(always)]
+    unsafe fn run(dst: *mut u8, src: &[*const u8; 3], n: usize) {
+        // SAFETY: the contract of `TileFn`.
+        unsafe {
+            if src[0].cast::<T>().read() == T::ONE + T::ONE {
+                Map1::<Exp2, T>::run(dst, &[src[1]; 3], n);
+            } else {
+                MapScalar::<Pow, T, true>::run(dst, src, n);
+            }
+        }
+    }
+}
+
+struct Exp2;
+impl<T: Real> Op1<T> for Exp2 {
+    type Out = T;
+    #[inline(always)]
+    fn f(x: T) -> T {
+        x.exp2()
+    }
+}
+
+struct Rem;
+impl<T: Real> Op2<T> for Rem {
+    type Out = T;
+    const REPAIRS: bool = true;
+    #[inline(always)]
+    fn f(x: T, y: T) -> T {
+        x.rem(y)
+    }
+    #[inline(always)]
+    fn is_wild(x: T, y: T) -> bool {
+        x.is_huge_quotient(y)
+    }
+    #[inline(always)]
+    fn repair(x: T, y: T) -> Option<T> {
+        x.is_huge_quotient(y).then(|| x.rem_huge(y))
+    }
 }
 
 ops! { Int:
@@ -149,7 +192,7 @@ fn full<O: Op2<T>, T: Copy>(isa: Isa, mode: Mode) -> TileFn {
 
 /// One loop for two tiles; the other modes repeat their element in a buffer.
 fn lean<O: Op2<T>, T: Copy>(isa: Isa, mode: Mode) -> TileFn {
-    struct Of<O, T, const ISA: u8, const FIRST: bool>(std::marker::PhantomData<(O, T)>);
+    struct Of<O, T, const ISA: u8, const FIRST: bool>(PhantomData<(O, T)>);
     impl<O: Op2<T>, T: Copy, const ISA: u8, const FIRST: bool> Of<O, T, ISA, FIRST> {
         unsafe fn run(dst: *mut u8, src: &[*const u8; 3], n: usize) {
             let isa = [Isa::Avx512, Isa::Avx2, Isa::Portable][ISA as usize];
@@ -196,6 +239,7 @@ fn real<T: Real>(isa: Isa, kind: BinaryKind, mode: Mode) -> Option<TileFn> {
         BinaryKind::Divide => full::<Div, T>(isa, mode),
         BinaryKind::Maximum => full::<Max, T>(isa, mode),
         BinaryKind::Minimum => full::<Min, T>(isa, mode),
+        BinaryKind::Power if mode == Mode::SV => pick::<PowOf<T>>(isa),
         BinaryKind::Power => lean::<Pow, T>(isa, mode),
         BinaryKind::Remainder => lean::<Rem, T>(isa, mode),
         BinaryKind::Atan2 => lean::<Atan2, T>(isa, mode),

@@ -38,8 +38,20 @@ pub(crate) trait Op1<T> {
 pub(crate) trait Op2<T> {
     /// Its result.
     type Out: Copy;
+    /// Whether some arguments need [`Op2::repair`].
+    const REPAIRS: bool = false;
     /// The function.
     fn f(x: T, y: T) -> Self::Out;
+    /// The exact result for arguments that the branch-free form does not cover, else `None`.
+    #[inline(always)]
+    fn repair(_x: T, _y: T) -> Option<Self::Out> {
+        None
+    }
+    /// Whether [`Op2::repair`] has a result for these arguments.
+    #[inline(always)]
+    fn is_wild(_x: T, _y: T) -> bool {
+        false
+    }
 }
 
 /// A function of three elements of one type.
@@ -118,15 +130,36 @@ impl<O: Op2<T>, T: Copy> TileBody for Map2<O, T> {
     unsafe fn run(dst: *mut u8, src: &[*const u8; 3], n: usize) {
         let (a, b) = (src[0].cast::<T>(), src[1].cast::<T>());
         let through = dst.cast_const() == src[0] || dst.cast_const() == src[1];
+        let most = if O::REPAIRS { STRETCH } else { usize::MAX };
         // SAFETY: the contract of `TileFn`.
         unsafe {
-            stretches!(dst.cast::<O::Out>(), O::Out, n, through, usize::MAX, |out, i| {
+            stretches!(dst.cast::<O::Out>(), O::Out, n, through, most, |out, i| {
                 let a = std::slice::from_raw_parts(a.add(i), out.len());
                 let b = std::slice::from_raw_parts(b.add(i), out.len());
                 for ((o, &x), &y) in out.iter_mut().zip(a).zip(b) {
                     o.write(O::f(x, y));
                 }
+                if O::REPAIRS {
+                    let mut wild = 0u32;
+                    for (&x, &y) in a.iter().zip(b) {
+                        wild |= u32::from(O::is_wild(x, y));
+                    }
+                    if wild != 0 {
+                        repair2::<O, T>(out, a, b);
+                    }
+                }
             });
+        }
+    }
+}
+
+/// Replaces the results of wild arguments.
+#[cold]
+#[inline(never)]
+fn repair2<O: Op2<T>, T: Copy>(out: &mut [MaybeUninit<O::Out>], a: &[T], b: &[T]) {
+    for ((o, &x), &y) in out.iter_mut().zip(a).zip(b) {
+        if let Some(z) = O::repair(x, y) {
+            o.write(z);
         }
     }
 }
