@@ -18,7 +18,7 @@ demo: build
 	$(PY) examples/digits_cnn.py
 	$(PY) examples/embed_sentences.py
 
-test: lint rust-test loom build xla-test python-test compile-test upstream-test models-quick coverage-slice
+test: lint rust-test loom build xla-test python-test compile-test upstream-test models-quick coverage-slice conformance-slice
 
 $(VENV)/.installed: requirements.txt
 	test -x $(PY) || $(PYTHON) -m venv $(VENV)

@@ -27,6 +27,11 @@ _LAST_DIGIT = "equal to the last digit is asked of logarithms"
 _CANCELS = "float32 weights are added in another order, and their sum less twice another cancels"
 _BOOL_POWER = "PyTorch's inference takes powers of truth values for integers"
 _EXP = "the CPU's matrix_exp of half types is NaN or infinite even for small norms; the device's is exact to rounding"
+_SINGLE = "the CPU's float32 matrix_exp is off by up to 4e-5 of the exact value, the device's by 6e-8"
+_NOISE = "the suite compares memory that it never set"
+_OUT = "the CPU's out= overload averages over memory that it is writing: it returns the first loss"
+_START = "the iteration starts from random numbers of the device's own generator; its gradients depend on them"
+_ENDS = "whether LAPACK's iteration ends for infinite complex data, in NaN or in an error, is an accident of its rounding"
 
 _SPECIAL = r"test_op_forward\[has_(nan|inf)-"
 
@@ -60,4 +65,10 @@ EXPECTED = {
     r"test_op_backward\[cov-torch\.float64\]": _CANCELS,
     r"_foreach_pow_\.ScalarList\[L4\]-torch\.bool": _BOOL_POWER,
     r"test_op_(forward|backward)\[(clean-)?matrix_exp-torch\.b?float16\]": _EXP,
+    r"test_op_forward\[clean-matrix_exp-torch\.float32\]": _SINGLE,
+    r"variant\[linalg_matrix_exp(\.out)?\[": _EXP,
+    r"test_rrelu_train_false_variants": _NOISE,
+    r"variant\[binary_cross_entropy\.out\[": _OUT,
+    r"test_op_backward\[(svd|pca)_lowrank-": _START,
+    _SPECIAL + r"linalg\.polar-torch\.complex": _ENDS,
 }
