@@ -1,6 +1,6 @@
 """PyTorch's operator database, one operator at a time: compiled as in eager, results and gradients.
 
-    python -m pytest tests/compile/test_operators.py            # a slice: every operator, one sample
+    python -m pytest tests/compile/test_compiled_operators.py            # a slice: every operator, one sample
     python -m tests.compile.operators                           # `make coverage-compile`: all dtypes, and the total
 """
 
