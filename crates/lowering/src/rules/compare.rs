@@ -4,7 +4,7 @@ use tnrs_hlo::{CompareDir, Value};
 use tnrs_types::{DType, Scalar};
 
 use crate::helpers::{map, Domain, Lowered};
-use crate::{Ctx, LowerError, Row};
+use crate::{Arg, Ctx, LowerError, Row};
 
 macro_rules! comparison {
     ($name:literal, $dir:ident) => {
@@ -57,7 +57,11 @@ fn where_self(cx: &mut Ctx) -> Lowered {
 /// A complex value does not fit real elements.
 fn fillable(cx: &Ctx) -> Result<(), LowerError> {
     let into = cx.tensor(0)?.ty.dtype;
-    let complex = cx.opt_tensor(2).is_some_and(|t| t.ty.dtype.is_complex() && t.ty.dims.is_empty());
+    let complex = match cx.args.get(2) {
+        Some(Arg::Scalar(s)) => s.natural.is_complex(),
+        Some(Arg::Tensor(t)) => t.ty.dtype.is_complex() && t.ty.dims.is_empty(),
+        _ => false,
+    };
     if complex && !into.is_complex() {
         return Err(LowerError::Runtime(Scalar::misfit(into)));
     }
