@@ -14,7 +14,8 @@ const MERGE: usize = 256;
 
 /// Sorts each of `rows` dense rows of `len` keys; equal keys keep their order, also when `descending`.
 /// `values` (dense, may equal `keys`, may be null) receives the sorted keys and `indices` (dense, may be null) the
-/// position each came from. Complex keys and 8-bit floats have no order here: `dtype` must be another.
+/// position each came from. Of each row only the first `keep` are written. Complex keys and 8-bit floats have no order
+/// here: `dtype` must be another.
 ///
 /// # Safety
 /// Non-null pointers must be valid for rows·len elements, results must not overlap each other, and `indices` must not
@@ -24,6 +25,7 @@ pub unsafe fn sort_rows(
     dtype: DType,
     rows: usize,
     len: usize,
+    keep: usize,
     descending: bool,
     keys: *const u8,
     values: *mut u8,
@@ -32,7 +34,7 @@ pub unsafe fn sort_rows(
     macro_rules! sort {
         ($t:ty) => {
             // SAFETY: the contract is the caller's.
-            unsafe { typed::<$t>(pool, rows, len, descending, keys.cast(), values.cast(), indices) }
+            unsafe { typed::<$t>(pool, rows, len, keep, descending, keys.cast(), values.cast(), indices) }
         };
     }
     match dtype {
@@ -187,6 +189,7 @@ unsafe fn typed<T: Key>(
     pool: &Pool,
     rows: usize,
     len: usize,
+    keep: usize,
     descending: bool,
     keys: *const T,
     values: *mut T,
@@ -207,15 +210,18 @@ unsafe fn typed<T: Key>(
                 let rank = if descending { !rank } else { rank };
                 *a.add(i) = Entry { rank, at: i as u32 };
             }
-            let entries = std::slice::from_raw_parts_mut(a, len);
+            let mut entries = std::slice::from_raw_parts_mut(a, len);
             let spare = std::slice::from_raw_parts_mut(a.add(len), len);
-            if len <= MERGE {
+            if keep < len / 4 {
+                entries = first(entries, keep);
+            }
+            if entries.len() <= MERGE {
                 entries.sort_by_key(|e| e.rank);
             } else {
-                radix(entries, spare, T::BYTES);
+                radix(entries, &mut spare[..entries.len()], T::BYTES);
             }
             debug_assert!(entries.is_sorted_by_key(|e| e.rank));
-            for (i, e) in entries.iter().enumerate() {
+            for (i, e) in entries.iter().take(keep).enumerate() {
                 if !values.ptr().is_null() {
                     *values.ptr().add(at + i) = *copy.add(e.at as usize);
                 }
@@ -225,6 +231,37 @@ unsafe fn typed<T: Key>(
             }
         }
     });
+}
+
+/// The `keep` entries that a stable sort puts first, in their old order, moved to the front.
+fn first(entries: &mut [Entry], keep: usize) -> &mut [Entry] {
+    if keep == 0 {
+        return &mut [];
+    }
+    // The front holds candidates; what does not precede the bound, the last of the first `keep` found, is left out.
+    let room = (2 * keep).max(32).min(entries.len());
+    let (mut filled, mut bound) = (0, u64::MAX);
+    let cut = |front: &mut [Entry]| {
+        front.select_nth_unstable_by_key(keep - 1, |e| (e.rank, e.at));
+        front[keep - 1].rank
+    };
+    for i in 0..entries.len() {
+        let e = entries[i];
+        if e.rank < bound || filled < keep {
+            entries[filled] = e;
+            filled += 1;
+            if filled == room {
+                bound = cut(&mut entries[..filled]);
+                filled = keep;
+            }
+        }
+    }
+    if filled > keep {
+        cut(&mut entries[..filled]);
+    }
+    let front = &mut entries[..keep];
+    front.sort_unstable_by_key(|e| e.at);
+    front
 }
 
 /// Stable radix sort by the low `bytes` bytes of the rank; bytes that all entries share are skipped.
@@ -278,7 +315,7 @@ mod tests {
         // SAFETY: dense rows of these sizes.
         unsafe {
             let (v, i) = (values.as_mut_ptr().cast(), indices.as_mut_ptr());
-            sort_rows(&pool, DType::F32, rows, len, descending, keys.as_ptr().cast(), v, i);
+            sort_rows(&pool, DType::F32, rows, len, len, descending, keys.as_ptr().cast(), v, i);
         }
         for (r, row) in keys.chunks_exact(len).enumerate() {
             let mut want: Vec<usize> = (0..len).collect();
@@ -294,6 +331,17 @@ mod tests {
                 assert_eq!(indices[r * len + i], w as i64);
                 assert_eq!(values[r * len + i].to_bits(), row[w].to_bits());
             }
+        }
+        let keep = len / 9;
+        let (mut some, mut at) = (vec![0f32; rows * len], vec![-1i64; rows * len]);
+        // SAFETY: dense rows of these sizes.
+        unsafe {
+            let (v, i) = (some.as_mut_ptr().cast(), at.as_mut_ptr());
+            sort_rows(&pool, DType::F32, rows, len, keep, descending, keys.as_ptr().cast(), v, i);
+        }
+        for start in (0..rows * len).step_by(len) {
+            assert_eq!(at[start..start + keep], indices[start..start + keep]);
+            assert!((start..start + keep).all(|i| some[i].to_bits() == values[i].to_bits()));
         }
         let mut taken = vec![0f32; rows * len];
         // SAFETY: dense rows of these sizes, indices from the sort.
@@ -327,7 +375,7 @@ mod tests {
             // SAFETY: one dense row, sorted in place.
             unsafe {
                 let (v, i) = (values.as_mut_ptr().cast::<u8>(), indices.as_mut_ptr());
-                sort_rows(&Pool::new(1), DType::I64, 1, keys.len(), descending, v, v, i);
+                sort_rows(&Pool::new(1), DType::I64, 1, keys.len(), keys.len(), descending, v, v, i);
             }
             let mut want: Vec<(i64, i64)> = keys.iter().copied().zip(0..).collect();
             want.sort_by(|a, b| if descending { b.0.cmp(&a.0) } else { a.0.cmp(&b.0) });
@@ -351,6 +399,7 @@ mod tests {
                     &Pool::new(1),
                     dtype,
                     1,
+                    bits.len(),
                     bits.len(),
                     false,
                     bits.as_ptr().cast(),
