@@ -1,16 +1,21 @@
 //! Stable sorting of rows. NaN is the greatest value.
 
+use std::marker::PhantomData;
+
 use tnrs_types::DType;
 
 use crate::gemm::driver::Shared;
 use crate::gemm::float::{Bf16, Elem, F16};
 use crate::gemm::scratch::Scratch;
+use crate::isa::{self, entry};
 use crate::pool::Pool;
 
 /// Elements of one chunk of short rows.
 const CHUNK: usize = 4096;
 /// Rows up to this long are merge-sorted; longer ones of integer-like keys are radix-sorted.
 const MERGE: usize = 256;
+/// Keys that a search for the first few looks at together.
+const BLOCK: usize = 32;
 
 /// Sorts each of `rows` dense rows of `len` keys; equal keys keep their order, also when `descending`.
 /// `values` (dense, may equal `keys`, may be null) receives the sorted keys and `indices` (dense, may be null) the
@@ -135,6 +140,7 @@ macro_rules! signed {
 signed!(i8 as u8, i16 as u16, i32 as u32, i64 as u64);
 
 impl Key for f32 {
+    #[inline(always)]
     fn rank(self) -> u64 {
         // Adding +0 turns -0 into +0.
         let b = (self + 0.0).to_bits();
@@ -164,12 +170,14 @@ impl Key for f64 {
 }
 
 impl Key for Bf16 {
+    #[inline(always)]
     fn rank(self) -> u64 {
         self.get().rank() >> 16
     }
 }
 
 impl Key for F16 {
+    #[inline(always)]
     fn rank(self) -> u64 {
         self.get().rank()
     }
@@ -178,7 +186,7 @@ impl Key for F16 {
 
 /// A key's rank with the key's position.
 #[derive(Clone, Copy)]
-struct Entry {
+pub(crate) struct Entry {
     rank: u64,
     at: u32,
 }
@@ -205,20 +213,22 @@ unsafe fn typed<T: Key>(
             let a = memory.ptr::<Entry>();
             let copy = a.add(2 * len).cast::<T>();
             std::ptr::copy_nonoverlapping(keys.ptr().add(at), copy, len);
-            for i in 0..len {
-                let rank = (*copy.add(i)).rank();
-                let rank = if descending { !rank } else { rank };
-                *a.add(i) = Entry { rank, at: i as u32 };
-            }
-            let mut entries = std::slice::from_raw_parts_mut(a, len);
-            let spare = std::slice::from_raw_parts_mut(a.add(len), len);
-            if keep < len / 4 {
-                entries = first(entries, keep);
-            }
+            let flip = if descending { u64::MAX } else { 0 };
+            let filled = if keep < len / 4 {
+                search::<First<T>>(isa::current())(copy.cast(), len, flip, keep, a);
+                keep
+            } else {
+                for i in 0..len {
+                    *a.add(i) = Entry { rank: (*copy.add(i)).rank() ^ flip, at: i as u32 };
+                }
+                len
+            };
+            let entries = std::slice::from_raw_parts_mut(a, filled);
+            let spare = std::slice::from_raw_parts_mut(a.add(len), filled);
             if entries.len() <= MERGE {
                 entries.sort_by_key(|e| e.rank);
             } else {
-                radix(entries, &mut spare[..entries.len()], T::BYTES);
+                radix(entries, spare, T::BYTES);
             }
             debug_assert!(entries.is_sorted_by_key(|e| e.rank));
             for (i, e) in entries.iter().take(keep).enumerate() {
@@ -233,35 +243,56 @@ unsafe fn typed<T: Key>(
     });
 }
 
-/// The `keep` entries that a stable sort puts first, in their old order, moved to the front.
-fn first(entries: &mut [Entry], keep: usize) -> &mut [Entry] {
-    if keep == 0 {
-        return &mut [];
-    }
-    // The front holds candidates; what does not precede the bound, the last of the first `keep` found, is left out.
-    let room = (2 * keep).max(32).min(entries.len());
-    let (mut filled, mut bound) = (0, u64::MAX);
-    let cut = |front: &mut [Entry]| {
-        front.select_nth_unstable_by_key(keep - 1, |e| (e.rank, e.at));
-        front[keep - 1].rank
-    };
-    for i in 0..entries.len() {
-        let e = entries[i];
-        if e.rank < bound || filled < keep {
-            entries[filled] = e;
-            filled += 1;
-            if filled == room {
-                bound = cut(&mut entries[..filled]);
+entry!(Search, search, SearchFn, (row: *const u8, len: usize, flip: u64, keep: usize, room: *mut Entry));
+
+/// Moves the `keep` entries that a stable sort puts first, in their old order, to the front of `room`. `flip` turns the
+/// order of the ranks round.
+type SearchFn = unsafe fn(row: *const u8, len: usize, flip: u64, keep: usize, room: *mut Entry);
+
+struct First<T>(PhantomData<T>);
+impl<T: Key> Search for First<T> {
+    #[inline(always)]
+    unsafe fn run(row: *const u8, len: usize, flip: u64, keep: usize, room: *mut Entry) {
+        if keep == 0 {
+            return;
+        }
+        // SAFETY: the caller has a row of `len` keys, and room for twice as many entries.
+        let (row, room) = unsafe {
+            (std::slice::from_raw_parts(row.cast::<T>(), len), std::slice::from_raw_parts_mut(room, 2 * len))
+        };
+        let most = ((2 * keep).max(32) + BLOCK).min(room.len());
+        // What does not precede the bound, the last of the first `keep` found, is left out.
+        let (mut filled, mut bound) = (0, u64::MAX);
+        for (block, start) in row.chunks(BLOCK).zip((0..).step_by(BLOCK)) {
+            let mut ranks = [u64::MAX; BLOCK];
+            let mut precede = 0u32;
+            for (rank, key) in ranks.iter_mut().zip(block) {
+                *rank = key.rank() ^ flip;
+                precede |= u32::from(*rank < bound);
+            }
+            if precede == 0 && filled >= keep {
+                continue;
+            }
+            if filled + block.len() > most {
+                bound = cut(&mut room[..filled], keep);
                 filled = keep;
             }
+            for (i, &rank) in ranks[..block.len()].iter().enumerate() {
+                if rank < bound || filled < keep {
+                    room[filled] = Entry { rank, at: (start + i) as u32 };
+                    filled += 1;
+                }
+            }
         }
+        cut(&mut room[..filled], keep);
+        room[..keep].sort_unstable_by_key(|e| e.at);
     }
-    if filled > keep {
-        cut(&mut entries[..filled]);
-    }
-    let front = &mut entries[..keep];
-    front.sort_unstable_by_key(|e| e.at);
-    front
+}
+
+/// Moves the first `keep` to the front; the rank of the last of them.
+#[inline(never)]
+fn cut(entries: &mut [Entry], keep: usize) -> u64 {
+    entries.select_nth_unstable_by_key(keep - 1, |e| (e.rank, e.at)).1.rank
 }
 
 /// Stable radix sort by the low `bytes` bytes of the rank; bytes that all entries share are skipped.
