@@ -1,20 +1,26 @@
 //! Stable sorting of rows. NaN is the greatest value.
 
+use std::marker::PhantomData;
+
 use tnrs_types::DType;
 
 use crate::gemm::driver::Shared;
 use crate::gemm::float::{Bf16, Elem, F16};
 use crate::gemm::scratch::Scratch;
+use crate::isa::{self, entry};
 use crate::pool::Pool;
 
 /// Elements of one chunk of short rows.
 const CHUNK: usize = 4096;
 /// Rows up to this long are merge-sorted; longer ones of integer-like keys are radix-sorted.
 const MERGE: usize = 256;
+/// Keys that a search for the first few looks at together.
+const BLOCK: usize = 32;
 
 /// Sorts each of `rows` dense rows of `len` keys; equal keys keep their order, also when `descending`.
 /// `values` (dense, may equal `keys`, may be null) receives the sorted keys and `indices` (dense, may be null) the
-/// position each came from. Complex keys and 8-bit floats have no order here: `dtype` must be another.
+/// position each came from. Of each row only the first `keep` are written. Complex keys and 8-bit floats have no order
+/// here: `dtype` must be another.
 ///
 /// # Safety
 /// Non-null pointers must be valid for rows·len elements, results must not overlap each other, and `indices` must not
@@ -24,6 +30,7 @@ pub unsafe fn sort_rows(
     dtype: DType,
     rows: usize,
     len: usize,
+    keep: usize,
     descending: bool,
     keys: *const u8,
     values: *mut u8,
@@ -32,7 +39,7 @@ pub unsafe fn sort_rows(
     macro_rules! sort {
         ($t:ty) => {
             // SAFETY: the contract is the caller's.
-            unsafe { typed::<$t>(pool, rows, len, descending, keys.cast(), values.cast(), indices) }
+            unsafe { typed::<$t>(pool, rows, len, keep, descending, keys.cast(), values.cast(), indices) }
         };
     }
     match dtype {
@@ -133,6 +140,7 @@ macro_rules! signed {
 signed!(i8 as u8, i16 as u16, i32 as u32, i64 as u64);
 
 impl Key for f32 {
+    #[inline(always)]
     fn rank(self) -> u64 {
         // Adding +0 turns -0 into +0.
         let b = (self + 0.0).to_bits();
@@ -162,12 +170,14 @@ impl Key for f64 {
 }
 
 impl Key for Bf16 {
+    #[inline(always)]
     fn rank(self) -> u64 {
         self.get().rank() >> 16
     }
 }
 
 impl Key for F16 {
+    #[inline(always)]
     fn rank(self) -> u64 {
         self.get().rank()
     }
@@ -176,7 +186,7 @@ impl Key for F16 {
 
 /// A key's rank with the key's position.
 #[derive(Clone, Copy)]
-struct Entry {
+pub(crate) struct Entry {
     rank: u64,
     at: u32,
 }
@@ -187,6 +197,7 @@ unsafe fn typed<T: Key>(
     pool: &Pool,
     rows: usize,
     len: usize,
+    keep: usize,
     descending: bool,
     keys: *const T,
     values: *mut T,
@@ -202,20 +213,25 @@ unsafe fn typed<T: Key>(
             let a = memory.ptr::<Entry>();
             let copy = a.add(2 * len).cast::<T>();
             std::ptr::copy_nonoverlapping(keys.ptr().add(at), copy, len);
-            for i in 0..len {
-                let rank = (*copy.add(i)).rank();
-                let rank = if descending { !rank } else { rank };
-                *a.add(i) = Entry { rank, at: i as u32 };
-            }
-            let entries = std::slice::from_raw_parts_mut(a, len);
-            let spare = std::slice::from_raw_parts_mut(a.add(len), len);
-            if len <= MERGE {
+            let flip = if descending { u64::MAX } else { 0 };
+            let filled = if keep < len / 4 {
+                search::<First<T>>(isa::current())(copy.cast(), len, flip, keep, a);
+                keep
+            } else {
+                for i in 0..len {
+                    *a.add(i) = Entry { rank: (*copy.add(i)).rank() ^ flip, at: i as u32 };
+                }
+                len
+            };
+            let entries = std::slice::from_raw_parts_mut(a, filled);
+            let spare = std::slice::from_raw_parts_mut(a.add(len), filled);
+            if entries.len() <= MERGE {
                 entries.sort_by_key(|e| e.rank);
             } else {
                 radix(entries, spare, T::BYTES);
             }
             debug_assert!(entries.is_sorted_by_key(|e| e.rank));
-            for (i, e) in entries.iter().enumerate() {
+            for (i, e) in entries.iter().take(keep).enumerate() {
                 if !values.ptr().is_null() {
                     *values.ptr().add(at + i) = *copy.add(e.at as usize);
                 }
@@ -225,6 +241,58 @@ unsafe fn typed<T: Key>(
             }
         }
     });
+}
+
+entry!(Search, search, SearchFn, (row: *const u8, len: usize, flip: u64, keep: usize, room: *mut Entry));
+
+/// Moves the `keep` entries that a stable sort puts first, in their old order, to the front of `room`. `flip` turns the
+/// order of the ranks round.
+type SearchFn = unsafe fn(row: *const u8, len: usize, flip: u64, keep: usize, room: *mut Entry);
+
+struct First<T>(PhantomData<T>);
+impl<T: Key> Search for First<T> {
+    #[inline(always)]
+    unsafe fn run(row: *const u8, len: usize, flip: u64, keep: usize, room: *mut Entry) {
+        if keep == 0 {
+            return;
+        }
+        // SAFETY: the caller has a row of `len` keys, and room for twice as many entries.
+        let (row, room) = unsafe {
+            (std::slice::from_raw_parts(row.cast::<T>(), len), std::slice::from_raw_parts_mut(room, 2 * len))
+        };
+        let most = ((2 * keep).max(32) + BLOCK).min(room.len());
+        // What does not precede the bound, the last of the first `keep` found, is left out.
+        let (mut filled, mut bound) = (0, u64::MAX);
+        for (block, start) in row.chunks(BLOCK).zip((0..).step_by(BLOCK)) {
+            let mut ranks = [u64::MAX; BLOCK];
+            let mut precede = 0u32;
+            for (rank, key) in ranks.iter_mut().zip(block) {
+                *rank = key.rank() ^ flip;
+                precede |= u32::from(*rank < bound);
+            }
+            if precede == 0 && filled >= keep {
+                continue;
+            }
+            if filled + block.len() > most {
+                bound = cut(&mut room[..filled], keep);
+                filled = keep;
+            }
+            for (i, &rank) in ranks[..block.len()].iter().enumerate() {
+                if rank < bound || filled < keep {
+                    room[filled] = Entry { rank, at: (start + i) as u32 };
+                    filled += 1;
+                }
+            }
+        }
+        cut(&mut room[..filled], keep);
+        room[..keep].sort_unstable_by_key(|e| e.at);
+    }
+}
+
+/// Moves the first `keep` to the front; the rank of the last of them.
+#[inline(never)]
+fn cut(entries: &mut [Entry], keep: usize) -> u64 {
+    entries.select_nth_unstable_by_key(keep - 1, |e| (e.rank, e.at)).1.rank
 }
 
 /// Stable radix sort by the low `bytes` bytes of the rank; bytes that all entries share are skipped.
@@ -278,7 +346,7 @@ mod tests {
         // SAFETY: dense rows of these sizes.
         unsafe {
             let (v, i) = (values.as_mut_ptr().cast(), indices.as_mut_ptr());
-            sort_rows(&pool, DType::F32, rows, len, descending, keys.as_ptr().cast(), v, i);
+            sort_rows(&pool, DType::F32, rows, len, len, descending, keys.as_ptr().cast(), v, i);
         }
         for (r, row) in keys.chunks_exact(len).enumerate() {
             let mut want: Vec<usize> = (0..len).collect();
@@ -294,6 +362,17 @@ mod tests {
                 assert_eq!(indices[r * len + i], w as i64);
                 assert_eq!(values[r * len + i].to_bits(), row[w].to_bits());
             }
+        }
+        let keep = len / 9;
+        let (mut some, mut at) = (vec![0f32; rows * len], vec![-1i64; rows * len]);
+        // SAFETY: dense rows of these sizes.
+        unsafe {
+            let (v, i) = (some.as_mut_ptr().cast(), at.as_mut_ptr());
+            sort_rows(&pool, DType::F32, rows, len, keep, descending, keys.as_ptr().cast(), v, i);
+        }
+        for start in (0..rows * len).step_by(len) {
+            assert_eq!(at[start..start + keep], indices[start..start + keep]);
+            assert!((start..start + keep).all(|i| some[i].to_bits() == values[i].to_bits()));
         }
         let mut taken = vec![0f32; rows * len];
         // SAFETY: dense rows of these sizes, indices from the sort.
@@ -327,7 +406,7 @@ mod tests {
             // SAFETY: one dense row, sorted in place.
             unsafe {
                 let (v, i) = (values.as_mut_ptr().cast::<u8>(), indices.as_mut_ptr());
-                sort_rows(&Pool::new(1), DType::I64, 1, keys.len(), descending, v, v, i);
+                sort_rows(&Pool::new(1), DType::I64, 1, keys.len(), keys.len(), descending, v, v, i);
             }
             let mut want: Vec<(i64, i64)> = keys.iter().copied().zip(0..).collect();
             want.sort_by(|a, b| if descending { b.0.cmp(&a.0) } else { a.0.cmp(&b.0) });
@@ -351,6 +430,7 @@ mod tests {
                     &Pool::new(1),
                     dtype,
                     1,
+                    bits.len(),
                     bits.len(),
                     false,
                     bits.as_ptr().cast(),

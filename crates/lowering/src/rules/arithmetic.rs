@@ -1,7 +1,7 @@
 //! Sums, products, quotients and remainders.
 
 use tnrs_hlo::TensorType;
-use tnrs_types::{DType, Scalar};
+use tnrs_types::DType;
 
 use crate::helpers::{map, Domain, Lowered};
 use crate::rules::parts;
@@ -35,8 +35,8 @@ pub const ROWS: &[Row] = &[
     Row::new("aten::minimum", |cx| map(cx, [0, 1], Domain::Promoted, |[x, y]| x.min(y))),
     Row::new("aten::fmax", |cx| map(cx, [0, 1], Domain::Promoted, |[x, y]| skip_nan(x, y, x.max(y)))),
     Row::new("aten::fmin", |cx| map(cx, [0, 1], Domain::Promoted, |[x, y]| skip_nan(x, y, x.min(y)))),
-    Row::new("aten::addcmul", |cx| addc(cx, |value, x, y| value * x * y)).unit(&["value"]),
-    Row::new("aten::addcdiv", |cx| addc(cx, |value, x, y| value * x / y)).unit(&["value"]),
+    Row::new("aten::addcmul", |cx| addc(cx, |x, y| x * y)).unit(&["value"]),
+    Row::new("aten::addcdiv", |cx| addc(cx, |x, y| x / y)).unit(&["value"]),
     Row::new("aten::lerp.Scalar", lerp),
     Row::new("aten::lerp.Tensor", lerp),
     Row::new("aten::gcd", |cx| map(cx, [0, 1], Domain::Promoted, |[x, y]| gcd(x, y))),
@@ -149,31 +149,29 @@ fn skip_nan<'m>(x: Expr<'m>, y: Expr<'m>, both: Expr<'m>) -> Expr<'m> {
     x.is_nan().select(y, y.is_nan().select(x, both))
 }
 
-/// `self + f(value, tensor1, tensor2)`.
-fn addc(cx: &mut Ctx, f: impl for<'m> Fn(Expr<'m>, Expr<'m>, Expr<'m>) -> Expr<'m>) -> Lowered {
+/// `self + f(value·tensor1, tensor2)`.
+fn addc(cx: &mut Ctx, f: impl for<'m> Fn(Expr<'m>, Expr<'m>) -> Expr<'m>) -> Lowered {
     let common = cx.promoted(&[0, 1, 2])?;
     let compute = common.opmath();
     let mut values = [tnrs_hlo::Value(0); 3];
     for (i, v) in values.iter_mut().enumerate() {
         *v = cx.operand(i, common, compute)?;
     }
-    let value = match cx.factor(3, compute)? {
-        Some(v) => v,
-        None => cx.number(Scalar::Int(1), compute)?,
-    };
+    let value = cx.factor(3, compute)?;
     let v = cx.math(|m| {
         let [x, a, b] = m.exprs(values);
-        (x + f(m.expr(value), a, b)).value()
+        let a = value.map_or_else(|| times_one(a), |v| m.expr(v) * a);
+        (x + f(a, b)).value()
     })?;
     cx.finish(v)
 }
 
 /// From the nearer end, so that weights 0 and 1 give the ends exactly.
 pub fn lerp_formula<'m>(start: Expr<'m>, end: Expr<'m>, weight: Expr<'m>) -> Expr<'m> {
-    let d = end - start;
-    let near = start + weight * d;
-    let far = end - d * (1.0 - weight);
-    weight.abs().lt(0.5).select(near, far)
+    let near = weight.abs().lt(0.5);
+    // What depends on the weight alone comes first: a number stays one.
+    let share = near.select(weight, weight - 1.0);
+    near.select(start, end) + share * (end - start)
 }
 
 fn lerp(cx: &mut Ctx) -> Lowered {

@@ -111,10 +111,10 @@ pub const ROWS: &[Row] = &[
     Row::new("aten::_foreach_pow.ScalarAndTensor", |cx| {
         each(cx, &[0, 1], &[0, 1], Domain::Promoted, |v| binary::pow(v[0], v[1]))
     }),
-    Row::new("aten::_foreach_addcmul.Scalar", |cx| addc(cx, |s, x, y| s * x * y)).unit(&["value"]),
-    Row::new("aten::_foreach_addcmul.ScalarList", |cx| addc(cx, |s, x, y| s * x * y)),
-    Row::new("aten::_foreach_addcdiv.Scalar", |cx| addc(cx, |s, x, y| s * x / y)).unit(&["value"]),
-    Row::new("aten::_foreach_addcdiv.ScalarList", |cx| addc(cx, |s, x, y| s * x / y)),
+    Row::new("aten::_foreach_addcmul.Scalar", |cx| addc(cx, |x, y| x * y)).unit(&["value"]),
+    Row::new("aten::_foreach_addcmul.ScalarList", |cx| addc(cx, |x, y| x * y)),
+    Row::new("aten::_foreach_addcdiv.Scalar", |cx| addc(cx, |x, y| x / y)).unit(&["value"]),
+    Row::new("aten::_foreach_addcdiv.ScalarList", |cx| addc(cx, |x, y| x / y)),
     Row::new("aten::_foreach_lerp.List", lerp),
     Row::new("aten::_foreach_lerp.Scalar", lerp),
     Row::new("aten::_foreach_lerp.ScalarList", lerp),
@@ -343,13 +343,15 @@ fn scaled(cx: &mut Ctx, f: impl for<'m> Fn(Expr<'m>, Expr<'m>) -> Expr<'m>) -> L
     each(cx, &[0, 1, 2], &[0, 1], Domain::Promoted, |v| f(v[0], v[1] * v[2]))
 }
 
-/// `self + f(value, tensor1, tensor2)`.
-fn addc(cx: &mut Ctx, f: impl for<'m> Fn(Expr<'m>, Expr<'m>, Expr<'m>) -> Expr<'m>) -> Lowered {
+/// `self + f(value·tensor1, tensor2)`.
+fn addc(cx: &mut Ctx, f: impl for<'m> Fn(Expr<'m>, Expr<'m>) -> Expr<'m>) -> Lowered {
     refuse(cx, &[0, 1, 2], is_bool)?;
     if is_unit(cx, 3) {
-        return each(cx, &[0, 1, 2], &[0, 1, 2], Domain::Promoted, |v| v[0] + f(v[1].int(1), v[1], v[2]));
+        return each(cx, &[0, 1, 2], &[0, 1, 2], Domain::Promoted, |v| {
+            v[0] + f(arithmetic::times_one(v[1]), v[2])
+        });
     }
-    each(cx, &[0, 1, 2, 3], &[0, 1, 2], Domain::Promoted, |v| v[0] + f(v[3], v[1], v[2]))
+    each(cx, &[0, 1, 2, 3], &[0, 1, 2], Domain::Promoted, |v| v[0] + f(v[3] * v[1], v[2]))
 }
 
 fn lerp(cx: &mut Ctx) -> Lowered {

@@ -170,15 +170,23 @@ fn nan_to_num(cx: &mut Ctx) -> Lowered {
     let high = cx.float(2).unwrap_or(limit);
     let low = cx.float(3).unwrap_or(-limit);
     let v = apply(cx, [0], Domain::Promoted, |[x]| match x.dtype().class() {
-        Class::Float => fix_number(x, nan, high, low),
-        Class::Complex => fix_number(x.real(), nan, high, low).complex(fix_number(x.imag(), nan, high, low)),
+        Class::Float => fix_number(x, limit, nan, high, low),
+        Class::Complex => {
+            fix_number(x.real(), limit, nan, high, low).complex(fix_number(x.imag(), limit, nan, high, low))
+        }
         _ => x,
     })?;
     cx.finish(v)
 }
 
-fn fix_number(x: Expr<'_>, nan: f64, high: f64, low: f64) -> Expr<'_> {
-    let finite = x.eq(f64::INFINITY).select(high, x.eq(f64::NEG_INFINITY).select(low, x));
+/// Replaces what is not a finite number of a type whose greatest is `limit`.
+fn fix_number(x: Expr<'_>, limit: f64, nan: f64, high: f64, low: f64) -> Expr<'_> {
+    let finite = if high >= limit && low <= -limit {
+        // No finite number lies beyond these.
+        x.max(low).min(high)
+    } else {
+        x.eq(f64::INFINITY).select(high, x.eq(f64::NEG_INFINITY).select(low, x))
+    };
     x.is_nan().select(nan, finite)
 }
 

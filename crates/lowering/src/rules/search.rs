@@ -1,7 +1,7 @@
-//! Searching sorted sequences, membership, histograms: comparisons of every pair, counted.
+//! Searching sorted sequences, membership, histograms.
 
 use tnrs_hlo::{ReduceKind, ScatterKind, Value};
-use tnrs_types::{DType, Dims, Scalar};
+use tnrs_types::{DType, Scalar};
 
 use crate::expr::{Expr, Math};
 use crate::helpers::{in_range, Lowered};
@@ -20,39 +20,43 @@ pub(crate) const ROWS: &[Row] = &[
     Row::new("aten::histc", histc).stat(&["min", "max"]),
 ];
 
-/// How many of `sequence` (last dim) are below each of `values`, or not above it.
-fn positions<'m>(sequence: Expr<'m>, values: Expr<'m>, right: bool) -> Expr<'m> {
-    let (s, v) = (sequence.dims(), values.dims());
-    let n = *s.last().unwrap_or(&1);
-    // A single sequence serves all values; otherwise each row has its own.
-    let (s_dims, rank): (Dims, usize) = if s.len() == 1 {
-        (Dims::from_slice(&[n]), v.len())
-    } else {
-        let mut d = Dims::from_slice(&s[..s.len() - 1]);
-        d.extend([1, n]);
-        (d, v.len())
-    };
-    let sequence = sequence.reshape(&s_dims);
-    let values = values.unsqueeze(rank);
-    // NaN is the greatest.
+/// Sequences up to this long are compared with every value instead of bisected.
+const COUNTED: i64 = 16;
+
+/// Whether `key` of a sequence comes before the place of `value`. NaN is the greatest.
+fn precedes<'m>(key: Expr<'m>, value: Expr<'m>, right: bool) -> Expr<'m> {
     let is_nan = |e: Expr<'m>| e.ne(e);
-    let float = values.dtype().is_float();
-    let counts = if right {
-        let le = sequence.le(values);
-        if float {
-            le.or(is_nan(values))
-        } else {
-            le
-        }
-    } else {
-        let lt = sequence.lt(values);
-        if float {
-            lt.or(is_nan(values).and(is_nan(sequence).not()))
-        } else {
-            lt
-        }
-    };
-    counts.cast(DType::I64).reduce(ReduceKind::Add, &[rank as i64])
+    match (right, value.dtype().is_float()) {
+        (true, true) => key.le(value).or(is_nan(value)),
+        (true, false) => key.le(value),
+        (false, true) => key.lt(value).or(is_nan(value).and(is_nan(key).not())),
+        (false, false) => key.lt(value),
+    }
+}
+
+/// How many of `sequence` (sorted, last dim) are below each of `values`, or not above it.
+fn positions<'m>(m: &'m Math, sequence: Expr<'m>, values: Expr<'m>, right: bool) -> Expr<'m> {
+    let n = *sequence.dims().last().unwrap_or(&1);
+    // A single sequence serves all values; otherwise each row has its own.
+    let values = if sequence.rank() == 1 { values.flatten() } else { values };
+    let (dim, dims) = (sequence.rank() - 1, sequence.dims());
+    if n <= COUNTED {
+        let before = precedes(sequence.unsqueeze(dim), values.unsqueeze(dim + 1), right);
+        return before.cast(DType::I64).reduce(ReduceKind::Add, &[dim as i64 + 1]);
+    }
+    let index = if n <= i64::from(i32::MAX) { DType::I32 } else { DType::I64 };
+    let mut at = m.splat(index, &values.dims(), Scalar::Int(0));
+    // What is left to search starts at `at` and has the same length for every value.
+    let mut left = n;
+    while left > 0 {
+        let half = (left / 2).max(1);
+        let probe = at + at.int(half - 1);
+        let key = sequence.flatten().take_rows(0, probe.flat_index(&dims, dim).flatten());
+        let before = precedes(key.reshape(&values.dims()), values, right);
+        at = before.select(at + at.int(half), at);
+        left = if left == 1 { 0 } else { left - half };
+    }
+    at
 }
 
 /// The arguments `right` and, for `searchsorted`, `side` and `sorter` follow the operands and `out_int32`.
@@ -77,7 +81,7 @@ fn searchsorted(cx: &mut Ctx, sequence: usize, values: usize) -> Lowered {
             let at = at.flat_index(&s.dims(), s.rank() - 1);
             s = s.flatten().take_rows(0, at.flatten()).reshape(&s.dims());
         }
-        positions(s, v, right).reshape(&out.dims).cast(out.dtype).value()
+        positions(m, s, v, right).reshape(&out.dims).cast(out.dtype).value()
     })?;
     Ok(r.into())
 }

@@ -4,7 +4,7 @@
 //! row, otherwise a dense copy is made.
 
 use smallvec::SmallVec;
-use tnrs_hlo::{Composite, Instr, Value};
+use tnrs_hlo::{Composite, Instr, Op, Value};
 use tnrs_kernels::pool;
 use tnrs_kernels::{reduce, rows, sort};
 use tnrs_types::{DType, Dims};
@@ -310,7 +310,8 @@ impl Planner<'_> {
             }
         });
         let (k, v, i) = (loc(&keys), loc(&values), indices.as_ref().map(loc));
-        let cost = (count * len) as u64 * 20 + 50;
+        let keep = self.kept_of_rows(instr, dim);
+        let cost = (count * len) as u64 * if keep < len / 4 { 4 } else { 20 } + 50;
         let mut writes: SmallVec<[&View; 2]> = SmallVec::from_iter([&values]);
         writes.extend(indices.as_ref());
         self.kernel(
@@ -323,6 +324,7 @@ impl Planner<'_> {
                         key_type,
                         count as usize,
                         len as usize,
+                        keep as usize,
                         descending,
                         cx.at(k),
                         cx.at(v),
@@ -377,6 +379,23 @@ impl Planner<'_> {
             self.define_leaf(r, out);
         }
         Ok(())
+    }
+
+    /// How many elements of each sorted row are read: slices may take its start only.
+    fn kept_of_rows(&self, instr: &Instr, dim: usize) -> i64 {
+        let len = self.func.ty(instr.results[0]).dims[dim];
+        let is_own = |v: &Value| instr.results.contains(v);
+        // Other operands follow the positions of whole rows.
+        if instr.operands[1..].iter().any(|&v| !self.counts_along(v, dim))
+            || self.func.results.iter().any(is_own)
+        {
+            return len;
+        }
+        let readers = self.func.instrs.iter().filter(|i| i.operands.iter().any(is_own));
+        readers
+            .map(|i| if let Op::Slice { limit, .. } = &i.op { limit[dim] } else { len })
+            .max()
+            .unwrap_or(len)
     }
 
     /// Dense rows along `dim` for a result: its own place if it has that form.
