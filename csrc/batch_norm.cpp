@@ -16,22 +16,10 @@ bool given(const OptionalTensor& t) { return t.has_value() && t->defined(); }
 at::ScalarType wide(const at::Tensor& x) { return at::toOpMathType(x.scalar_type()); }
 
 // All dimensions but that of the channels.
-std::vector<int64_t> reduced(const at::Tensor& x) {
-  std::vector<int64_t> dims;
-  for (int64_t d = 0; d < x.dim(); d++) {
-    if (d != 1) {
-      dims.push_back(d);
-    }
-  }
-  return dims;
-}
+std::vector<int64_t> reduced(const at::Tensor& x) { return other_dims(x, 1); }
 
 // A value per channel, broadcastable to the data.
-at::Tensor along(const at::Tensor& v, const at::Tensor& x) {
-  std::vector<int64_t> shape(x.dim(), 1);
-  shape[1] = v.numel();
-  return v.to(wide(x)).view(shape);
-}
+at::Tensor along(const at::Tensor& v, const at::Tensor& x) { return along_dim(v.to(wide(x)), x, 1); }
 
 std::tuple<at::Tensor, at::Tensor> moments(const at::Tensor& x) {
   TORCH_CHECK(x.dim() >= 2 && x.numel() > 0, "batch normalization: expected data of at least 2 dimensions");

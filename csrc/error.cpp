@@ -5,7 +5,23 @@ namespace neuron {
 
 namespace {
 thread_local std::exception_ptr stashed;
+
+template <typename T>
+bool is(const c10::Error& e) {
+  return dynamic_cast<const T*>(&e) != nullptr;
 }
+
+// The kind that `raise` makes this exception of.
+int kind_of(const c10::Error& e) {
+  return is<c10::IndexError>(e)          ? NE_INDEX
+      : is<c10::ValueError>(e)           ? NE_VALUE
+      : is<c10::TypeError>(e)            ? NE_TYPE
+      : is<c10::NotImplementedError>(e)  ? NE_NOT_IMPLEMENTED
+      : is<c10::LinAlgError>(e)          ? NE_LINALG
+      : is<c10::OutOfMemoryError>(e)     ? NE_OOM
+                                         : NE_RUNTIME;
+}
+} // namespace
 
 void raise() {
   const char* message = nrn_last_error();
@@ -42,26 +58,9 @@ void rethrow() {
 extern "C" int nshim_stashed(void (*message)(const char*, void*), void* to) {
   try {
     neuron::rethrow();
-  } catch (const c10::IndexError& e) {
-    message(e.what_without_backtrace(), to);
-    return NE_INDEX;
-  } catch (const c10::ValueError& e) {
-    message(e.what_without_backtrace(), to);
-    return NE_VALUE;
-  } catch (const c10::TypeError& e) {
-    message(e.what_without_backtrace(), to);
-    return NE_TYPE;
-  } catch (const c10::NotImplementedError& e) {
-    message(e.what_without_backtrace(), to);
-    return NE_NOT_IMPLEMENTED;
-  } catch (const c10::LinAlgError& e) {
-    message(e.what_without_backtrace(), to);
-    return NE_LINALG;
-  } catch (const c10::OutOfMemoryError& e) {
-    message(e.what_without_backtrace(), to);
-    return NE_OOM;
   } catch (const c10::Error& e) {
     message(e.what_without_backtrace(), to);
+    return neuron::kind_of(e);
   } catch (const std::exception& e) {
     message(e.what(), to);
   }

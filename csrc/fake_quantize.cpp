@@ -84,12 +84,7 @@ Gradients learnable_channels_backward(const at::Tensor& dy, const at::Tensor& x,
   }
   const auto [dx, ds, dz] =
       gradients(dy, x, along(scale, x, axis), along(zero_point.round(), x, axis), low, high, factor);
-  std::vector<int64_t> others;
-  for (int64_t d = 0; d < x.dim(); d++) {
-    if (d != axis) {
-      others.push_back(d);
-    }
-  }
+  const std::vector<int64_t> others = other_dims(x, axis);
   const auto total = [&](const at::Tensor& t) { return others.empty() ? t.clone() : t.sum(others); };
   return {dx, total(ds), total(dz)};
 }

@@ -45,9 +45,7 @@ at::Tensor number(double v, const at::Tensor& like) { return at::full({}, v, lik
 
 // A per-channel parameter, broadcastable to the tensor.
 at::Tensor along(const at::Tensor& p, const at::Tensor& x, int64_t axis) {
-  std::vector<int64_t> shape(x.dim(), 1);
-  shape[axis] = p.numel();
-  return p.to(x.device()).to(at::kFloat).view(shape);
+  return along_dim(p.to(x.device()).to(at::kFloat), x, axis);
 }
 
 void quantize(const at::Tensor& x, at::Tensor& q, double scale, int64_t zero_point) {

@@ -71,7 +71,6 @@ void register_dynamic_ops(torch::Library& m);
 // Sparse, nested and quantized tensors.
 void register_layouts(torch::Library& dense);
 
-
 // ---- fallback.cpp ----
 // Runs an operator with CPU kernels on the device's own memory; counted, or refused. `reason`: why no rule took it.
 void fallback(const c10::OperatorHandle& op, torch::jit::Stack* stack, const char* reason);
@@ -113,6 +112,24 @@ C10_ALWAYS_INLINE void describe(NTensor& out, const c10::TensorImpl* impl) {
 inline at::Tensor adopt(void* impl) {
   return at::Tensor(
       c10::intrusive_ptr<c10::TensorImpl, c10::UndefinedTensorImpl>::reclaim(static_cast<c10::TensorImpl*>(impl)));
+}
+
+// ---- parameters of channels ----
+// All dimensions but one.
+inline std::vector<int64_t> other_dims(const at::Tensor& x, int64_t dim) {
+  std::vector<int64_t> dims;
+  for (int64_t d = 0; d < x.dim(); d++) {
+    if (d != dim) {
+      dims.push_back(d);
+    }
+  }
+  return dims;
+}
+// One value per position along a dimension of `x`, broadcastable to it.
+inline at::Tensor along_dim(const at::Tensor& v, const at::Tensor& x, int64_t dim) {
+  std::vector<int64_t> shape(x.dim(), 1);
+  shape[dim] = v.numel();
+  return v.view(shape);
 }
 
 } // namespace neuron

@@ -25,7 +25,7 @@ def backend(gm: torch.fx.GraphModule, example_inputs, *, mode=None, options=None
     _metrics.count("graphs")
 
     def compiler(kind):
-        return lambda graph, inputs: compile_graph(graph, inputs, settings, kind)
+        return lambda graph, inputs: compile_graph(graph, settings, kind)
 
     return aot_autograd(
         fw_compiler=compiler("forward"),

@@ -190,7 +190,7 @@ def _runs_alone(gm):
     return alone
 
 
-def compile_graph(gm, example_inputs, settings, kind):
+def compile_graph(gm, settings, kind):
     """A callable that takes the graph's inputs as a list, which it empties, and returns its results as a list."""
     alone = _runs_alone(gm)
     if alone:

@@ -72,7 +72,6 @@ from torch_neuronx.neuron._stream import (
 )
 
 
-
 def get_dynamo_metrics():
     """Counters of ``torch.compile(..., backend="neuron")``: see :func:`torch_neuronx.compile.get_dynamo_metrics`."""
     from torch_neuronx.compile import get_dynamo_metrics  # Dynamo takes seconds to import

@@ -70,6 +70,13 @@ pub(crate) struct Shim {
     pub frame: *mut c_void,
 }
 
+impl Shim {
+    /// Outside of a call.
+    pub fn frameless() -> Shim {
+        Shim { frame: std::ptr::null_mut() }
+    }
+}
+
 /// A reference to a tensor of the framework.
 struct Retained(*mut c_void);
 // SAFETY: a tensor's reference count is atomic, and nothing else of it is touched.
@@ -297,7 +304,7 @@ pub unsafe extern "C" fn nrn_copy(
         let host = if dst.on_device() { src } else { dst };
         let pinned = non_blocking != 0 && !host.on_device() && is_pinned(host.data);
         // SAFETY: the caller's promise; with `pinned`, the block is kept until the stream passes the copy.
-        unsafe { tnrs_dispatch::copy(dst, src, pinned, &mut Shim { frame: std::ptr::null_mut() })? };
+        unsafe { tnrs_dispatch::copy(dst, src, pinned, &mut Shim::frameless())? };
         if pinned {
             let device = if dst.on_device() { dst } else { src };
             record_copy(host.data, device.device_index as usize);

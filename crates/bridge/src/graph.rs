@@ -90,10 +90,6 @@ pub struct Graph {
     inner: graph::Graph,
 }
 
-fn host() -> Shim {
-    Shim { frame: std::ptr::null_mut() }
-}
-
 fn results<'py>(
     py: Python<'py>,
     plan: &Plan,
@@ -130,8 +126,7 @@ fn results<'py>(
         // SAFETY: the shim returns a new reference.
         tensors.push(unsafe { Bound::from_owned_ptr(py, object.cast()) });
     }
-    for (k, out) in outs.iter().enumerate().filter(|(k, _)| !taken[*k]) {
-        debug_assert!(k < outs.len());
+    for (out, _) in outs.iter().zip(&taken).filter(|(_, &taken)| !taken) {
         // SAFETY: nobody took this one over; views hold its storage.
         unsafe { nshim_drop(out.handle) };
     }
@@ -160,7 +155,7 @@ impl Graph {
             return Ok(None);
         };
         // SAFETY: the handles keep the arguments alive, and the framework frees memory in stream order.
-        let outs = unsafe { plan.run(&a.tensors, &mut host()) }.map_err(python)?;
+        let outs = unsafe { plan.run(&a.tensors, &mut Shim::frameless()) }.map_err(python)?;
         results(py, &plan, &a, &outs).map(Some)
     }
 
@@ -190,7 +185,7 @@ impl Graph {
         let o = Arguments::read(&tensors)?;
         let plan = self
             .inner
-            .finish(&a.tensors, &a.ints, &o.tensors, Box::new(Template(places)), &mut host())
+            .finish(&a.tensors, &a.ints, &o.tensors, Box::new(Template(places)), &mut Shim::frameless())
             .map_err(python)?;
         let stats = plan.stats();
         let dict = PyDict::new(py);

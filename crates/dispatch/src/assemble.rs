@@ -10,7 +10,7 @@ use tnrs_types::{contiguous_strides, is_contiguous, DType, Dims};
 
 use crate::compile::describe;
 use crate::dump::{self, Program};
-use crate::entry::{Bind, BoundedSpec, Entry, OutSpec, RetSpec};
+use crate::entry::{Bind, BoundedSpec, Entry, OutSpec, Resize, RetSpec};
 use crate::host::OutMeta;
 use crate::key::overlap_bit;
 use crate::ops::{ArgKind, OpState, Variant};
@@ -26,7 +26,7 @@ pub(crate) struct Collected {
     pub outs: SmallVec<[OutSpec; 1]>,
     pub rets: SmallVec<[RetSpec; 2]>,
     pub bounded: Vec<BoundedSpec>,
-    pub resizes: Vec<(u16, Option<u16>, Dims)>,
+    pub resizes: Vec<Resize>,
 }
 
 /// Collects results, layouts and bindings.
@@ -43,7 +43,7 @@ pub(crate) struct Assembler<'a> {
     rets: SmallVec<[RetSpec; 2]>,
     bounded: Vec<BoundedSpec>,
     counts: Vec<(Value, u16)>,
-    resizes: Vec<(u16, Option<u16>, Dims)>,
+    resizes: Vec<Resize>,
 }
 
 impl<'a> Assembler<'a> {
@@ -348,11 +348,7 @@ impl<'a> Assembler<'a> {
                     .replace("{want_cpp}", have.cpp_name())
                     .replace("{got_cpp}", got.cpp_name()),
             )),
-            (_, Some(want)) if !have.casts_to(want) => Err(CallError::Runtime(format!(
-                "result type {} can't be cast to the desired output type {}",
-                have.torch_name(),
-                want.torch_name()
-            ))),
+            (_, Some(want)) if !have.casts_to(want) => Err(CallError::Runtime(have.miscast(want))),
             _ => Ok(()),
         }
     }

@@ -6,7 +6,7 @@
 use tnrs_runtime::Runtime;
 use tnrs_types::Dims;
 
-use crate::call::Outs;
+use crate::call::{device_number, Outs};
 use crate::copy::copy;
 use crate::entry::{BoundedSpec, Entry};
 use crate::host::Host;
@@ -19,7 +19,7 @@ const SMALL: usize = 512;
 /// Waits for the program, then cuts the bounded results among `outs` to size, or moves them to their `out=` arguments.
 /// Outputs that are not returned are dropped; after an error, all are.
 pub(crate) fn settle(entry: &Entry, host: &mut dyn Host, outs: &mut Outs) -> Result<(), CallError> {
-    let device = usize::try_from(entry.device).unwrap_or_else(|_| tnrs_runtime::current_device());
+    let device = device_number(entry.device);
     let stream = tnrs_runtime::current_stream(device);
     let synced = Runtime::get().sync_stream(device, stream).map_err(CallError::from_fault);
     let result = synced.and_then(|()| entry.bounded.iter().try_for_each(|b| cut(entry, b, host, outs)));

@@ -11,7 +11,7 @@ use tnrs_types::{flags, Scalar};
 use crate::cache;
 use crate::compile::compile;
 use crate::encode::encode;
-use crate::entry::{Bind, Entry, RetSpec, Slot};
+use crate::entry::{Bind, Entry, Resize, Slot};
 use crate::graph;
 use crate::host::Host;
 use crate::key::{self, Key};
@@ -90,13 +90,31 @@ unsafe fn launch(
     if !entry.bounded.is_empty() {
         crate::bounded::settle(entry, host, &mut outs)?;
     }
-    let ret = |r: &RetSpec| match *r {
-        RetSpec::Undefined => RawRet { tag: 0, pad: 0, bits: 0 },
-        RetSpec::Output(k) => RawRet { tag: 1, pad: 0, bits: outs[usize::from(k)].handle as u64 },
-        RetSpec::Int(i) => RawRet { tag: 2, pad: 0, bits: i as u64 },
-        RetSpec::List(n) => RawRet { tag: 3, pad: 0, bits: u64::from(n) },
-    };
-    Ok(entry.rets.iter().map(ret).collect())
+    Ok(entry.rets.iter().map(|r| r.of(&outs)).collect())
+}
+
+/// `out=` arguments that had to be resized, by argument and element of a list.
+pub(crate) struct Resized(SmallVec<[((u16, u16), RawTensor); 1]>);
+
+impl Resized {
+    #[inline]
+    pub fn new(resizes: &[Resize], host: &mut dyn Host) -> Result<Resized, CallError> {
+        let mut resized = SmallVec::new();
+        for (arg, elem, dims) in resizes {
+            let t = host.resize(usize::from(*arg), elem.map(usize::from), dims)?;
+            resized.push(((*arg, elem.unwrap_or(0)), t));
+        }
+        Ok(Resized(resized))
+    }
+
+    /// A tensor of the call, as it is now.
+    #[inline]
+    pub fn tensor<'a>(&'a self, args: &'a [RawArg], arg: u16, elem: u16) -> &'a RawTensor {
+        match self.0.iter().find(|(at, _)| *at == (arg, elem)) {
+            Some((_, t)) => t,
+            None => &args[usize::from(arg)].tensors()[usize::from(elem)],
+        }
+    }
 }
 
 /// Allocates the outputs into `outs` and launches.
@@ -110,13 +128,9 @@ unsafe fn submit(
     host: &mut dyn Host,
     outs: &mut Outs,
 ) -> Result<(), CallError> {
-    let mut resized: SmallVec<[((u16, u16), *mut u8); 1]> = SmallVec::new();
-    for (arg, elem, dims) in &entry.resizes {
-        let t = host.resize(usize::from(*arg), elem.map(usize::from), dims)?;
-        resized.push(((*arg, elem.unwrap_or(0)), t.data));
-    }
+    let resized = Resized::new(&entry.resizes, host)?;
     for spec in &entry.outs {
-        outs.push(host.empty(&spec.dims, spec.strides.as_deref(), spec.dtype, entry.device)?);
+        outs.push(spec.alloc(entry.device, host)?);
     }
     let (seed, offset) = match entry.philox_blocks {
         0 => (0, 0),
@@ -128,12 +142,7 @@ unsafe fn submit(
     let mut launch_args: SmallVec<[Arg; 8]> = SmallVec::new();
     for bind in &entry.binds {
         launch_args.push(match *bind {
-            Bind::Tensor(a, e) => {
-                let moved = resized.iter().find(|(at, _)| *at == (a, e));
-                Arg::Memory(
-                    moved.map_or(args[usize::from(a)].tensors()[usize::from(e)].data, |(_, data)| *data),
-                )
-            }
+            Bind::Tensor(a, e) => Arg::Memory(resized.tensor(args, a, e).data),
             Bind::Output(k) => Arg::Memory(outs[usize::from(k)].data),
             Bind::HostNumber(a, e) => {
                 Arg::Scalar(host_number(&args[usize::from(a)].tensors()[usize::from(e)]))
@@ -151,9 +160,14 @@ unsafe fn submit(
             Bind::Offset => Arg::Scalar(word(offset)),
         });
     }
-    let device = usize::try_from(entry.device).unwrap_or_else(|_| tnrs_runtime::current_device());
     // SAFETY: the arguments match the executable by construction, and the caller promises that memory lives.
-    unsafe { launch_on(device, &entry.exe, entry.workspace, &launch_args, host) }
+    unsafe { launch_on(entry.device, &entry.exe, entry.workspace, &launch_args, host) }
+}
+
+/// The number of a call's device; -1 is the current one.
+#[inline]
+pub(crate) fn device_number(device: i8) -> usize {
+    usize::try_from(device).unwrap_or_else(|_| tnrs_runtime::current_device())
 }
 
 /// Launches a program on a device's current stream.
@@ -163,13 +177,13 @@ unsafe fn submit(
 /// until the launch completes.
 #[inline]
 pub(crate) unsafe fn launch_on(
-    device: usize,
+    device: i8,
     exe: &Arc<dyn Executable>,
     workspace: usize,
     args: &[Arg],
     host: &mut dyn Host,
 ) -> Result<(), CallError> {
-    let runtime = Runtime::get();
+    let (runtime, device) = (Runtime::get(), device_number(device));
     let stream = tnrs_runtime::current_stream(device);
     // Freed right after the launch: reuse is in stream order, so the program is done with it before anyone else.
     let workspace = match workspace {

@@ -18,12 +18,12 @@ use tnrs_hal::{Arg, Executable, Fault};
 use tnrs_hlo::{text, verify, Func, Value};
 use tnrs_lowering::Source;
 use tnrs_softcore::{CompileSpec, ParamSpec};
-use tnrs_types::{contiguous_strides, flags, numel, Dims};
+use tnrs_types::{flags, Dims};
 
 use crate::compile::describe;
 use crate::entry::{Bind, BoundedSpec};
 use crate::ops::OpState;
-use crate::raw::RawArg;
+use crate::raw::{gather, RawArg};
 use crate::CallError;
 
 #[derive(Clone)]
@@ -167,21 +167,11 @@ impl Layout {
     /// # Safety
     /// The argument is valid for reads of this layout.
     unsafe fn gather(&self, arg: &Arg) -> Vec<u8> {
-        let base = match arg {
-            Arg::Memory(p) => *p,
-            Arg::Scalar(bytes) => return bytes[..self.size].to_vec(),
-        };
-        let dense = contiguous_strides(&self.dims);
-        let mut out = Vec::with_capacity(numel(&self.dims) as usize * self.size);
-        for i in 0..numel(&self.dims) {
-            let place = |d: usize| (i / dense[d]) % self.dims[d] * self.strides[d];
-            let offset: i64 = (0..self.dims.len()).map(place).sum();
-            // SAFETY: every index is within the dims, so the element is within what the caller vouches for.
-            out.extend_from_slice(unsafe {
-                std::slice::from_raw_parts(base.offset(offset as isize * self.size as isize), self.size)
-            });
+        match arg {
+            // SAFETY: the caller's promise.
+            Arg::Memory(p) => unsafe { gather(*p, self.size, &self.dims, &self.strides) },
+            Arg::Scalar(bytes) => bytes[..self.size].to_vec(),
         }
-        out
     }
 }
 

@@ -7,6 +7,10 @@ use smallvec::SmallVec;
 use tnrs_hal::Executable;
 use tnrs_types::{DType, Dims};
 
+use crate::host::Host;
+use crate::raw::{RawRet, RawTensor};
+use crate::CallError;
+
 /// Where one argument of the executable comes from at a launch.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Bind {
@@ -33,6 +37,14 @@ pub(crate) struct OutSpec {
     pub strides: Option<Dims>,
 }
 
+impl OutSpec {
+    /// The tensor, on a device (-1: the current one).
+    #[inline]
+    pub fn alloc(&self, device: i8, host: &mut dyn Host) -> Result<RawTensor, CallError> {
+        host.empty(&self.dims, self.strides.as_deref(), self.dtype, device)
+    }
+}
+
 /// A return that is not an alias of an argument.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum RetSpec {
@@ -41,6 +53,23 @@ pub(crate) enum RetSpec {
     Output(u16),
     List(u32),
 }
+
+impl RetSpec {
+    /// The return, of a call with these outputs.
+    #[inline]
+    pub fn of(&self, outs: &[RawTensor]) -> RawRet {
+        let (tag, bits) = match *self {
+            RetSpec::Undefined => (0, 0),
+            RetSpec::Output(k) => (1, outs[usize::from(k)].handle as u64),
+            RetSpec::Int(i) => (2, i as u64),
+            RetSpec::List(n) => (3, u64::from(n)),
+        };
+        RawRet { tag, pad: 0, bits }
+    }
+}
+
+/// An `out=` argument that must be resized first: argument, element of a list, sizes.
+pub(crate) type Resize = (u16, Option<u16>, Dims);
 
 /// A result whose size along a dim the data decides: a part of an output.
 #[derive(Clone, Copy, Debug)]
@@ -64,8 +93,7 @@ pub(crate) struct Entry {
     pub rets: SmallVec<[RetSpec; 2]>,
     /// Results to be cut to size once the program has run.
     pub bounded: Vec<BoundedSpec>,
-    /// `out=` arguments that must be resized first: argument, element of a list, sizes.
-    pub resizes: Vec<(u16, Option<u16>, Dims)>,
+    pub resizes: Vec<Resize>,
     pub philox_blocks: u64,
     /// Argument of schema type Generator.
     pub generator: Option<u16>,

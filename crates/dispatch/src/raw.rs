@@ -2,7 +2,7 @@
 
 use std::ffi::c_void;
 
-use tnrs_types::{DType, Scalar};
+use tnrs_types::{numel, span, DType, Dims, Scalar};
 
 /// Where a tensor lives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -81,15 +81,33 @@ impl RawTensor {
     /// Byte range that the elements occupy: (address, length).
     pub fn extent(&self) -> (usize, usize) {
         let item = self.dtype().map_or(1, DType::size);
-        let mut last = 0i64;
-        for (&d, &s) in self.sizes().iter().zip(self.strides()) {
-            if d == 0 {
-                return (self.data as usize, 0);
-            }
-            last += (d - 1) * s;
-        }
-        (self.data as usize, (last as usize + 1) * item)
+        (self.data as usize, span(self.sizes(), self.strides()) as usize * item)
     }
+}
+
+/// Strided elements of `size` bytes in row-major order.
+///
+/// # Safety
+/// The elements from `base` on are valid for reads.
+pub(crate) unsafe fn gather(base: *const u8, size: usize, dims: &[i64], strides: &[i64]) -> Vec<u8> {
+    let count = numel(dims) as usize;
+    let mut bytes = Vec::with_capacity(count * size);
+    let mut at: Dims = smallvec::smallvec![0; dims.len()];
+    for _ in 0..count {
+        let offset: i64 = at.iter().zip(strides).map(|(i, s)| i * s).sum();
+        // SAFETY: the position is within the sizes, so the element is within what the caller vouches for.
+        let element =
+            unsafe { std::slice::from_raw_parts(base.offset(offset as isize * size as isize), size) };
+        bytes.extend_from_slice(element);
+        for d in (0..at.len()).rev() {
+            at[d] += 1;
+            if at[d] < dims[d] {
+                break;
+            }
+            at[d] = 0;
+        }
+    }
+    bytes
 }
 
 /// What an argument is.

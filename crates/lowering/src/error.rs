@@ -1,5 +1,7 @@
 //! Why a rule could not lower a call.
 
+use tnrs_types::DType;
+
 /// The error of a rule. The message of `Unsupported` is followed by the operands when it reaches the user.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum LowerError {
@@ -31,5 +33,9 @@ impl LowerError {
     /// `Runtime` with a message.
     pub fn runtime(message: impl Into<String>) -> Self {
         LowerError::Runtime(message.into())
+    }
+    /// `Unsupported`, in the CPU backend's words for an element type that a kernel of its lacks.
+    pub fn no_kernel(kernel: &str, dtype: DType) -> Self {
+        LowerError::Unsupported(format!("\"{kernel}\" not implemented for '{}'", dtype.torch_name()))
     }
 }

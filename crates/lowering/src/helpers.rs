@@ -204,7 +204,7 @@ impl Ctx {
         if supported(dtype) {
             return Ok(());
         }
-        Err(LowerError::unsupported(format!("\"{kernel}\" not implemented for '{}'", dtype.torch_name())))
+        Err(LowerError::no_kernel(kernel, dtype))
     }
 }
 

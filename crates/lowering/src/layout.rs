@@ -35,15 +35,6 @@ pub(crate) fn moved(rank: usize, from: usize, to: usize) -> Dims {
     perm
 }
 
-/// The inverse of a permutation.
-pub(crate) fn inverse(perm: &[i64]) -> Dims {
-    let mut inv: Dims = smallvec![0; perm.len()];
-    for (i, &p) in perm.iter().enumerate() {
-        inv[p as usize] = i as i64;
-    }
-    inv
-}
-
 impl Math {
     /// A rank-1 i64 constant.
     pub(crate) fn ints(&self, values: &[i64]) -> Expr<'_> {

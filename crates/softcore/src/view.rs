@@ -129,15 +129,6 @@ impl View {
         Some(View { buf: self.buf, off: self.off, dims: Dims::from_slice(sizes), strides })
     }
 
-    /// The inverse of a permutation.
-    pub fn inverse(perm: &[i64]) -> Dims {
-        let mut inv = Dims::from_elem(0, perm.len());
-        for (i, &p) in perm.iter().enumerate() {
-            inv[p as usize] = i as i64;
-        }
-        inv
-    }
-
     /// Whether both name the same elements in the same order (strides of size-1 dims do not matter).
     pub fn same_elements(&self, other: &View) -> bool {
         self.buf == other.buf && self.off == other.off && self.same_layout(other)

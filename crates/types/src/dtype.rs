@@ -126,6 +126,11 @@ impl DType {
     pub fn casts_to(self, to: DType) -> bool {
         self.class() <= to.class()
     }
+    /// PyTorch's words for a result of this type that does not cast to another.
+    pub fn miscast(self, to: DType) -> String {
+        let [from, to] = [self, to].map(DType::torch_name);
+        format!("result type {from} can't be cast to the desired output type {to}")
+    }
     /// Name as PyTorch's messages write it (`Float`, `Long`, `ComplexFloat`, …).
     pub const fn torch_name(self) -> &'static str {
         match self {

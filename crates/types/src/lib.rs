@@ -51,6 +51,28 @@ pub fn is_contiguous(dims: &[i64], strides: &[i64]) -> bool {
     dense
 }
 
+/// Elements from the first in memory to the end of the last, with strides that are not negative; 0 when there are none.
+#[inline]
+pub fn span(dims: &[i64], strides: &[i64]) -> i64 {
+    let mut last = 0;
+    for (&d, &s) in dims.iter().zip(strides) {
+        if d == 0 {
+            return 0;
+        }
+        last += (d - 1) * s;
+    }
+    last + 1
+}
+
+/// The inverse of a permutation.
+pub fn inverse(perm: &[i64]) -> Dims {
+    let mut inv: Dims = smallvec::smallvec![0; perm.len()];
+    for (i, &p) in perm.iter().enumerate() {
+        inv[p as usize] = i as i64;
+    }
+    inv
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -62,5 +84,17 @@ mod tests {
         assert!(!is_contiguous(&[2, 4], &[1, 2]));
         assert!(is_contiguous(&[0, 4], &[7, 7]));
         assert_eq!(numel(&[]), 1);
+    }
+
+    #[test]
+    fn spans_reach_from_the_first_element_to_the_last() {
+        assert_eq!(span(&[], &[]), 1);
+        assert_eq!(span(&[2, 3], &[1, 4]), 10);
+        assert_eq!(span(&[5, 0], &[7, 1]), 0);
+    }
+
+    #[test]
+    fn an_inverse_undoes_its_permutation() {
+        assert_eq!(inverse(&[2, 0, 1]).as_slice(), &[1, 2, 0]);
     }
 }

@@ -8,9 +8,9 @@ use smallvec::{smallvec, SmallVec};
 use tnrs_hlo::{
     BinaryKind, Builder, GatherDims, HloError, Literal, ScatterDims, TensorType, UnaryKind, Value,
 };
-use tnrs_types::{contiguous_strides, numel, DType, Dims, Scalar, ScatterKind};
+use tnrs_types::{contiguous_strides, inverse, numel, span, DType, Dims, Scalar, ScatterKind};
 
-use crate::raw::RawTensor;
+use crate::raw::{gather, RawTensor};
 
 /// Elements in memory.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -57,11 +57,7 @@ impl Layout {
 
     /// Bytes from element 0 to the end of the last.
     pub fn extent(&self) -> usize {
-        let last: i64 = self.dims.iter().zip(&self.strides).map(|(&d, &s)| (d - 1) * s).sum();
-        if self.dims.contains(&0) {
-            return 0;
-        }
-        (last as usize + 1) * self.dtype.size()
+        span(&self.dims, &self.strides) as usize * self.dtype.size()
     }
 
     /// Dims by falling stride when the elements fill their extent without gap or overlap.
@@ -102,14 +98,6 @@ fn transpose(b: &mut Builder, v: Value, perm: &[i64]) -> Res {
     } else {
         b.transpose(v, perm)
     }
-}
-
-fn inverse(perm: &[i64]) -> Dims {
-    let mut inv: Dims = smallvec![0; perm.len()];
-    for (i, &p) in perm.iter().enumerate() {
-        inv[p as usize] = i as i64;
-    }
-    inv
 }
 
 /// The value with its dims in the order of memory.
@@ -357,24 +345,8 @@ fn as_dtype(b: &mut Builder, v: Value, home: &Layout, dtype: DType) -> Result<(V
 /// # Safety
 /// The tensor's memory is valid.
 pub(super) unsafe fn literal(t: &RawTensor, layout: &Layout) -> Literal {
-    let size = layout.dtype.size();
-    let count = numel(&layout.dims) as usize;
-    let mut bytes = Vec::with_capacity(count * size);
-    let mut at: Dims = smallvec![0; layout.dims.len()];
-    for _ in 0..count {
-        let offset: i64 = at.iter().zip(&layout.strides).map(|(i, s)| i * s).sum();
-        // SAFETY: the caller's promise; the position is within the sizes.
-        let element =
-            unsafe { std::slice::from_raw_parts(t.data.offset(offset as isize * size as isize), size) };
-        bytes.extend_from_slice(element);
-        for d in (0..at.len()).rev() {
-            at[d] += 1;
-            if at[d] < layout.dims[d] {
-                break;
-            }
-            at[d] = 0;
-        }
-    }
+    // SAFETY: the caller's promise.
+    let bytes = unsafe { gather(t.data, layout.dtype.size(), &layout.dims, &layout.strides) };
     Literal::Dense(layout.ty(), bytes.into())
 }
 

@@ -14,7 +14,7 @@ use tnrs_types::{DType, Dims, Scalar};
 use super::layout::Layout;
 use super::record::Recorder;
 use super::store::{Kept, Owner, Source};
-use crate::call::{host_number, word};
+use crate::call::{host_number, launch_on, word};
 use crate::entry::OutSpec;
 use crate::host::Host;
 use crate::raw::{RawTensor, FLAG_CONJ, FLAG_NEG};
@@ -233,7 +233,6 @@ fn writes(r: &mut Recorder, results: &mut Results) -> Result<(), CallError> {
         }
         // A parameter of the same layout is read element by element before it is written; others all before.
         let alias = match store.params.as_slice() {
-            [] => None,
             [(layout, p)] if layout.same(&home) => Some(*p),
             _ => None,
         };
@@ -294,7 +293,7 @@ impl Plan {
         outs: &mut SmallVec<[RawTensor; 8]>,
     ) -> Result<(), CallError> {
         for spec in &self.outs {
-            outs.push(host.empty(&spec.dims, spec.strides.as_deref(), spec.dtype, self.device)?);
+            outs.push(spec.alloc(self.device, host)?);
         }
         let (seed, offset) = match self.philox_blocks {
             0 => (0, 0),
@@ -316,8 +315,7 @@ impl Plan {
         };
         let args: SmallVec<[Arg; 32]> =
             self.sources.iter().map(at).chain(self.targets.iter().map(target)).collect();
-        let device = usize::try_from(self.device).unwrap_or_else(|_| tnrs_runtime::current_device());
         // SAFETY: the caller's promise; the arguments are those of the program.
-        unsafe { crate::call::launch_on(device, &self.exe, self.stats.workspace, &args, host) }
+        unsafe { launch_on(self.device, &self.exe, self.stats.workspace, &args, host) }
     }
 }

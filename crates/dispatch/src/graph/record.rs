@@ -8,13 +8,13 @@ use tnrs_lowering::Source as RuleSource;
 use tnrs_softcore::ParamSpec;
 
 use super::store::{Memory, Source};
-use crate::assemble::Assembler;
-use crate::call::Rets;
+use crate::assemble::{Assembler, Collected};
+use crate::call::{Outs, Resized, Rets};
 use crate::compile::{self, Operands};
-use crate::entry::{Bind, RetSpec};
+use crate::entry::Bind;
 use crate::host::Host;
 use crate::ops::OpState;
-use crate::raw::{RawArg, RawRet, RawTensor, Tag};
+use crate::raw::{RawArg, RawTensor, Tag};
 use crate::CallError;
 
 /// Threads that record.
@@ -135,7 +135,7 @@ fn try_record(op: &OpState, args: &[RawArg], host: &mut dyn Host) -> Result<Rets
     }
     let device = compile::check_devices(op, args)?;
     let metas = compile::metas(op, args, host)?;
-    let done = with(|r| {
+    let mut done = with(|r| {
         if r.device < 0 {
             r.device = device;
         }
@@ -162,39 +162,33 @@ fn try_record(op: &OpState, args: &[RawArg], host: &mut dyn Host) -> Result<Rets
             op.schema.name
         )));
     }
-    // The framework makes its tensors while nothing of the recorder is borrowed: they ask it for memory.
-    let mut resized: Vec<((u16, u16), RawTensor)> = Vec::new();
-    for (arg, elem, dims) in &done.resizes {
-        let t = host.resize(usize::from(*arg), elem.map(usize::from), dims)?;
-        resized.push(((*arg, elem.unwrap_or(0)), t));
+    let rets = std::mem::take(&mut done.rets);
+    let mut outs = Outs::new();
+    if let Err(e) = place(done, args, host, &mut outs) {
+        outs.into_iter().for_each(|t| host.discard(t));
+        return Err(e);
     }
-    let mut outs = Vec::with_capacity(done.outs.len());
+    Ok(rets.iter().map(|r| r.of(&outs)).collect())
+}
+
+/// Makes the outputs of a recorded call and writes its results.
+fn place(done: Collected, args: &[RawArg], host: &mut dyn Host, outs: &mut Outs) -> Result<(), CallError> {
+    // The framework makes its tensors while nothing of the recorder is borrowed: they ask it for memory.
+    let resized = Resized::new(&done.resizes, host)?;
+    let device = with(|r| r.device);
     for spec in &done.outs {
-        outs.push(host.empty(&spec.dims, spec.strides.as_deref(), spec.dtype, with(|r| r.device))?);
+        outs.push(spec.alloc(device, host)?);
     }
     with(|r| {
         r.b = done.cx.b;
         for (bind, value) in done.result_binds.iter().zip(&done.values) {
             let target = match *bind {
-                Bind::Output(k) => outs[usize::from(k)],
-                Bind::Tensor(a, e) => resized
-                    .iter()
-                    .find(|(at, _)| *at == (a, e))
-                    .map_or(args[usize::from(a)].tensors()[usize::from(e)], |(_, t)| *t),
+                Bind::Output(k) => &outs[usize::from(k)],
+                Bind::Tensor(a, e) => resized.tensor(args, a, e),
                 _ => unreachable!("results go to tensors"),
             };
-            r.memory.write(&mut r.b, &target, *value)?;
+            r.memory.write(&mut r.b, target, *value)?;
         }
-        Ok::<_, CallError>(())
-    })?;
-    Ok(done
-        .rets
-        .iter()
-        .map(|ret| match *ret {
-            RetSpec::Undefined => RawRet { tag: 0, pad: 0, bits: 0 },
-            RetSpec::Output(k) => RawRet { tag: 1, pad: 0, bits: outs[usize::from(k)].handle as u64 },
-            RetSpec::Int(i) => RawRet { tag: 2, pad: 0, bits: i as u64 },
-            RetSpec::List(n) => RawRet { tag: 3, pad: 0, bits: u64::from(n) },
-        })
-        .collect())
+        Ok(())
+    })
 }

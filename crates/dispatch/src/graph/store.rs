@@ -57,6 +57,12 @@ pub(super) struct Store {
     pub shared: bool,
 }
 
+impl Store {
+    fn new(len: usize, owner: Owner, home: Option<Layout>) -> Store {
+        Store { len, owner, home, value: None, params: Vec::new(), shared: false }
+    }
+}
+
 /// A tensor that a program keeps alive, and its address.
 pub(super) struct Kept {
     pub addr: usize,
@@ -114,23 +120,14 @@ impl Memory {
             (lo, hi, shared) = (lo.min(at.0), hi.max(at.1), true);
             (owner, first) = (old.owner, old.home);
         }
-        let store = Store { len: hi - lo, owner, home: first, value: None, params: Vec::new(), shared };
-        self.stores.insert(lo, store);
+        self.stores.insert(lo, Store { shared, ..Store::new(hi - lo, owner, first) });
     }
 
     /// New memory of the recording.
     pub fn allocate(&mut self, bytes: usize) -> usize {
         let addr = self.next;
         self.next += bytes.max(1).next_multiple_of(64) + 64;
-        let store = Store {
-            len: bytes,
-            owner: Owner::Recording,
-            home: None,
-            value: None,
-            params: Vec::new(),
-            shared: false,
-        };
-        self.stores.insert(addr, store);
+        self.stores.insert(addr, Store::new(bytes, Owner::Recording, None));
         addr
     }
 
@@ -206,8 +203,7 @@ impl Memory {
         let (start, len) = t.extent();
         let owner = Owner::Constant(self.constants.len() as u16);
         self.constants.push(Kept { addr: start, _tensor: host.retain(t) });
-        let store = Store { len, owner, home: Layout::of(t), value: None, params: Vec::new(), shared: false };
-        self.stores.insert(start, store);
+        self.stores.insert(start, Store::new(len, owner, Layout::of(t)));
         start
     }
 

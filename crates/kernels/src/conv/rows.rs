@@ -60,11 +60,10 @@ pub(super) fn masks(width: i64, taps: i64, step: i64, spread: i64, low: i64, siz
     all
 }
 
-/// Numbers of one call.
-struct Call<'a> {
+/// A convolution with its sizes, strides and steps as (depth, height, width).
+struct Geometry<'a> {
     desc: &'a ConvDesc,
     ptrs: ConvPtrs,
-    /// Sizes, strides and steps as (depth, height, width).
     input: [i64; 3],
     kernel: [i64; 3],
     output: [i64; 3],
@@ -72,7 +71,37 @@ struct Call<'a> {
     low: [i64; 3],
     spread: [i64; 3],
     input_strides: [i64; 3],
+    kernel_strides: [i64; 3],
     output_strides: [i64; 3],
+}
+
+impl<'a> Geometry<'a> {
+    fn new(desc: &'a ConvDesc, ptrs: &ConvPtrs) -> Self {
+        let [input, kernel, output, step, spread] =
+            [&desc.input, &desc.kernel, &desc.output, &desc.window_strides, &desc.rhs_dilation]
+                .map(|d| triple(d, 1));
+        let [input_strides, kernel_strides, output_strides] =
+            [&desc.input_strides, &desc.kernel_strides, &desc.output_strides].map(|s| triple(&s[2..], 0));
+        let low = triple(&desc.padding_low, 0);
+        Geometry {
+            desc,
+            ptrs: *ptrs,
+            input,
+            kernel,
+            output,
+            step,
+            low,
+            spread,
+            input_strides,
+            kernel_strides,
+            output_strides,
+        }
+    }
+}
+
+/// Numbers of one call.
+struct Call<'a> {
+    g: Geometry<'a>,
     /// Input and output features of a group.
     features: usize,
     outs: usize,
@@ -100,44 +129,23 @@ pub(super) unsafe fn run(pool: &Pool, isa: Isa, desc: &ConvDesc, ptrs: &ConvPtrs
     if !takes || features == 0 || outs == 0 || desc.batch == 0 {
         return false;
     }
-    let [input, kernel, output, step, spread] =
-        [&desc.input, &desc.kernel, &desc.output, &desc.window_strides, &desc.rhs_dilation]
-            .map(|d| triple(d, 1));
-    let low = triple(&desc.padding_low, 0);
-    let [input_strides, output_strides] =
-        [&desc.input_strides, &desc.output_strides].map(|s| triple(&s[2..], 0));
-    let masks = masks(output[2], kernel[2], step[2], spread[2], low[2], input[2]);
-    let vectors = (output[2] as usize).div_ceil(LANES);
+    let g = Geometry::new(desc, ptrs);
+    let masks = masks(g.output[2], g.kernel[2], g.step[2], g.spread[2], g.low[2], g.input[2]);
+    let vectors = (g.output[2] as usize).div_ceil(LANES);
     let full = (0..vectors).map(|v| masks[v..].iter().step_by(vectors).all(|&m| m == u16::MAX)).collect();
-    let taps = kernel.iter().product::<i64>() as usize;
+    let taps = g.kernel.iter().product::<i64>() as usize;
     let weights = Scratch::words(desc.out_features * features * taps);
     // SAFETY: the scratch holds every weight.
     let finite = unsafe {
-        arrange(desc, ptrs, kernel, (features, outs), weights.ptr());
+        arrange(&g, (features, outs), weights.ptr());
         super::are_finite(weights.ptr(), desc.out_features * features * taps, 0x7f80_0000)
     };
     // Rows leave out the padding, which is zero times infinity then.
     if !finite {
         return false;
     }
-    let call = Call {
-        desc,
-        ptrs: *ptrs,
-        input,
-        kernel,
-        output,
-        step,
-        low,
-        spread,
-        input_strides,
-        output_strides,
-        features,
-        outs,
-        masks,
-        full,
-        weights: weights.ptr(),
-    };
-    let depth = output[0] as usize;
+    let depth = g.output[0] as usize;
+    let call = Call { g, features, outs, masks, full, weights: weights.ptr() };
     pool.run(desc.batch * desc.feature_groups * depth, &|unit, _| {
         let (rest, z) = (unit / depth, unit % depth);
         // SAFETY: the contract is the caller's; units own different output rows.
@@ -159,20 +167,14 @@ fn block(o: usize, outs: usize) -> usize {
 ///
 /// # Safety
 /// As [`run`]; `to` holds every weight.
-unsafe fn arrange(
-    desc: &ConvDesc,
-    ptrs: &ConvPtrs,
-    kernel: [i64; 3],
-    (features, outs): (usize, usize),
-    to: *mut f32,
-) {
-    let strides = triple(&desc.kernel_strides[2..], 0);
+unsafe fn arrange(g: &Geometry, (features, outs): (usize, usize), to: *mut f32) {
+    let (desc, kernel, strides) = (g.desc, g.kernel, g.kernel_strides);
     let reversed = |d: usize| {
         let missing = 3 - desc.window_reversal.len();
         d >= missing && desc.window_reversal[d - missing]
     };
     let element = |d: usize, i: i64| strides[d] * if reversed(d) { kernel[d] - 1 - i } else { i };
-    let source = ptrs.kernel.cast::<f32>();
+    let source = g.ptrs.kernel.cast::<f32>();
     let mut n = 0;
     for group in 0..desc.feature_groups {
         let mut o = 0;
@@ -210,29 +212,29 @@ struct Row {
 /// # Safety
 /// As [`run`]; no other thread may write this plane.
 unsafe fn plane(call: &Call, image: usize, group: usize, z: i64) {
-    let (desc, kernel) = (call.desc, call.kernel);
+    let (desc, kernel) = (call.g.desc, call.g.kernel);
     let first = (group * call.features) as i64 * desc.input_strides[1];
     let base = image as i64 * desc.input_strides[0] + first;
-    let base = call.ptrs.input.cast::<f32>().wrapping_offset(base as isize);
+    let base = call.g.ptrs.input.cast::<f32>().wrapping_offset(base as isize);
     let taps = kernel.iter().product::<i64>() as usize;
     let mut rows: SmallVec<[Row; 32]> = SmallVec::new();
-    for y in 0..call.output[1] {
+    for y in 0..call.g.output[1] {
         rows.clear();
         for f in 0..call.features {
             for kz in 0..kernel[0] {
-                let iz = z * call.step[0] + kz * call.spread[0] - call.low[0];
-                if !(0..call.input[0]).contains(&iz) {
+                let iz = z * call.g.step[0] + kz * call.g.spread[0] - call.g.low[0];
+                if !(0..call.g.input[0]).contains(&iz) {
                     continue;
                 }
                 for ky in 0..kernel[1] {
-                    let iy = y * call.step[1] + ky * call.spread[1] - call.low[1];
-                    if !(0..call.input[1]).contains(&iy) {
+                    let iy = y * call.g.step[1] + ky * call.g.spread[1] - call.g.low[1];
+                    if !(0..call.g.input[1]).contains(&iy) {
                         continue;
                     }
                     let at = f as i64 * desc.input_strides[1]
-                        + iz * call.input_strides[0]
-                        + iy * call.input_strides[1]
-                        - call.low[2];
+                        + iz * call.g.input_strides[0]
+                        + iy * call.g.input_strides[1]
+                        - call.g.low[2];
                     rows.push(Row {
                         at: at as isize,
                         tap: f * taps + ((kz * kernel[1] + ky) * kernel[2]) as usize,
@@ -240,15 +242,16 @@ unsafe fn plane(call: &Call, image: usize, group: usize, z: i64) {
                 }
             }
         }
-        let to =
-            image as i64 * desc.output_strides[0] + z * call.output_strides[0] + y * call.output_strides[1];
+        let to = image as i64 * desc.output_strides[0]
+            + z * call.g.output_strides[0]
+            + y * call.g.output_strides[1];
         let mut o = 0;
         while o < call.outs {
             let feature = group * call.outs + o;
             let out = to + feature as i64 * desc.output_strides[1];
-            let out = call.ptrs.output.cast::<f32>().wrapping_offset(out as isize);
+            let out = call.g.ptrs.output.cast::<f32>().wrapping_offset(out as isize);
             let weights = call.weights.wrapping_add(feature * call.features * taps);
-            let bias = desc.bias.then(|| call.ptrs.bias.cast::<f32>().wrapping_add(feature));
+            let bias = desc.bias.then(|| call.g.ptrs.bias.cast::<f32>().wrapping_add(feature));
             let wide = block(o, call.outs);
             // SAFETY: the contract is the caller's; rows are inside the input, the tile's features in the group.
             unsafe {
@@ -282,7 +285,7 @@ unsafe fn row<const F: usize>(
         let alike = call.full[v..].iter().take_while(|&&f| f == call.full[v]).count();
         let most = if vectors >= 6 { alike } else { vectors - v };
         let n = if most >= 4 { 4 } else { most.min(2) };
-        let whole = call.full[v..v + n].iter().all(|&f| f) && call.step[2] == 1;
+        let whole = call.full[v..v + n].iter().all(|&f| f) && call.g.step[2] == 1;
         // SAFETY: the contract is the caller's; AVX-512 was asked for.
         unsafe {
             match (n, whole) {
@@ -313,13 +316,13 @@ unsafe fn tile<const F: usize, const X: usize, const M: bool>(
     v: usize,
 ) {
     let vectors = call.full.len();
-    let (step, spread) = (call.step[2] as isize, call.spread[2] as isize);
+    let (step, spread) = (call.g.step[2] as isize, call.g.spread[2] as isize);
     let mut acc = [[_mm512_setzero_ps(); X]; F];
     let lanes = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
     let places = _mm512_mullo_epi32(lanes, _mm512_set1_epi32(step as i32));
     for row in rows {
         let from = base.wrapping_offset(row.at + (v * LANES) as isize * step);
-        for k in 0..call.kernel[2] as usize {
+        for k in 0..call.g.kernel[2] as usize {
             let src = from.wrapping_offset(k as isize * spread);
             let mut x = [_mm512_setzero_ps(); X];
             let mut mask = [u16::MAX; X];
@@ -352,9 +355,9 @@ unsafe fn tile<const F: usize, const X: usize, const M: bool>(
             }
         }
     }
-    let width = call.output[2] as usize;
+    let width = call.g.output[2] as usize;
     for (f, sums) in acc.iter().enumerate() {
-        let to = out.wrapping_offset(f as isize * call.desc.output_strides[1] as isize);
+        let to = out.wrapping_offset(f as isize * call.g.desc.output_strides[1] as isize);
         // SAFETY: one bias per output feature.
         let bias = bias.map_or(0.0, |b| unsafe { *b.add(f) });
         for (j, &sum) in sums.iter().enumerate() {
@@ -367,19 +370,9 @@ unsafe fn tile<const F: usize, const X: usize, const M: bool>(
     }
 }
 
-/// A gradient of a kernel row by row; see [`gradient`].
+/// A gradient of a kernel row by row; see [`gradient`]. The window is as large as the image, the output a few taps.
 struct Gradient<'a> {
-    desc: &'a ConvDesc,
-    ptrs: ConvPtrs,
-    input: [i64; 3],
-    window: [i64; 3],
-    taps: [i64; 3],
-    step: [i64; 3],
-    low: [i64; 3],
-    spread: [i64; 3],
-    input_strides: [i64; 3],
-    window_strides: [i64; 3],
-    output_strides: [i64; 3],
+    g: Geometry<'a>,
     masks: Vec<u16>,
     vectors: usize,
 }
@@ -409,44 +402,25 @@ pub(super) unsafe fn gradient(pool: &Pool, isa: Isa, desc: &ConvDesc, ptrs: &Con
     if !takes {
         return false;
     }
-    let [input, window, taps, step, spread] =
-        [&desc.input, &desc.kernel, &desc.output, &desc.window_strides, &desc.rhs_dilation]
-            .map(|d| triple(d, 1));
-    let low = triple(&desc.padding_low, 0);
-    let [input_strides, window_strides, output_strides] =
-        [&desc.input_strides, &desc.kernel_strides, &desc.output_strides].map(|s| triple(&s[2..], 0));
-    let masks = masks(window[2], taps[2], 1, step[2], low[2], input[2]);
-    let vectors = (window[2] as usize).div_ceil(LANES);
-    let call = Gradient {
-        desc,
-        ptrs: *ptrs,
-        input,
-        window,
-        taps,
-        step,
-        low,
-        spread,
-        input_strides,
-        window_strides,
-        output_strides,
-        masks,
-        vectors,
-    };
+    let g = Geometry::new(desc, ptrs);
+    let masks = masks(g.kernel[2], g.output[2], 1, g.step[2], g.low[2], g.input[2]);
+    let vectors = (g.kernel[2] as usize).div_ceil(LANES);
+    let call = Gradient { g, masks, vectors };
     let (batch, rows) = (desc.batch / desc.batch_groups, desc.out_features / desc.batch_groups);
     let call = &call;
     let output = Shared(ptrs.output.cast::<f32>());
     pool.run(desc.out_features * batch, &move |pair, _| {
         let (o, b) = (pair / batch, pair % batch);
         let image = o / rows * batch + b;
-        for z in 0..call.taps[0] {
-            for y in 0..call.taps[1] {
+        for z in 0..call.g.output[0] {
+            for y in 0..call.g.output[1] {
                 let at = b as i64 * desc.output_strides[0]
                     + o as i64 * desc.output_strides[1]
-                    + z * call.output_strides[0]
-                    + y * call.output_strides[1];
+                    + z * call.g.output_strides[0]
+                    + y * call.g.output_strides[1];
                 let to = output.ptr().wrapping_offset(at as isize);
                 macro_rules! sums {
-                    ($($k:literal)*) => { match call.taps[2] {
+                    ($($k:literal)*) => { match call.g.output[2] {
                         // SAFETY: the contract is the caller's; pairs own different outputs.
                         $($k => unsafe { sums::<$k>(call, (image, o), (z, y), to) },)*
                         _ => {}
@@ -470,26 +444,26 @@ unsafe fn sums<const K: usize>(
     (tz, ty): (i64, i64),
     to: *mut f32,
 ) {
-    let desc = call.desc;
+    let desc = call.g.desc;
     let mut acc = [_mm512_setzero_ps(); K];
-    let tail = call.window[2] as usize % LANES;
+    let tail = call.g.kernel[2] as usize % LANES;
     for n in 0..desc.in_features as i64 {
-        let x = image as i64 * desc.input_strides[0] + n * desc.input_strides[1] - call.low[2];
+        let x = image as i64 * desc.input_strides[0] + n * desc.input_strides[1] - call.g.low[2];
         let w = out as i64 * desc.kernel_strides[0] + n * desc.kernel_strides[1];
-        for z in 0..call.window[0] {
-            let iz = z * call.spread[0] + tz * call.step[0] - call.low[0];
-            if !(0..call.input[0]).contains(&iz) {
+        for z in 0..call.g.kernel[0] {
+            let iz = z * call.g.spread[0] + tz * call.g.step[0] - call.g.low[0];
+            if !(0..call.g.input[0]).contains(&iz) {
                 continue;
             }
-            for y in 0..call.window[1] {
-                let iy = y * call.spread[1] + ty * call.step[1] - call.low[1];
-                if !(0..call.input[1]).contains(&iy) {
+            for y in 0..call.g.kernel[1] {
+                let iy = y * call.g.spread[1] + ty * call.g.step[1] - call.g.low[1];
+                if !(0..call.g.input[1]).contains(&iy) {
                     continue;
                 }
-                let x = x + iz * call.input_strides[0] + iy * call.input_strides[1];
-                let w = w + z * call.window_strides[0] + y * call.window_strides[1];
-                let x = call.ptrs.input.cast::<f32>().wrapping_offset(x as isize);
-                let w = call.ptrs.kernel.cast::<f32>().wrapping_offset(w as isize);
+                let x = x + iz * call.g.input_strides[0] + iy * call.g.input_strides[1];
+                let w = w + z * call.g.kernel_strides[0] + y * call.g.kernel_strides[1];
+                let x = call.g.ptrs.input.cast::<f32>().wrapping_offset(x as isize);
+                let w = call.g.ptrs.kernel.cast::<f32>().wrapping_offset(w as isize);
                 for v in 0..call.vectors {
                     let lanes = if tail > 0 && v + 1 == call.vectors { (1 << tail) - 1 } else { u16::MAX };
                     // SAFETY: masks have only lanes whose elements are in both rows.
@@ -497,8 +471,8 @@ unsafe fn sums<const K: usize>(
                         let d = _mm512_maskz_loadu_ps(lanes, w.add(v * LANES));
                         for (k, sum) in acc.iter_mut().enumerate() {
                             let mask = *call.masks.get_unchecked(k * call.vectors + v);
-                            let at =
-                                x.wrapping_offset((v * LANES) as isize + k as isize * call.step[2] as isize);
+                            let at = x
+                                .wrapping_offset((v * LANES) as isize + k as isize * call.g.step[2] as isize);
                             let e = _mm512_maskz_loadu_ps(mask, at);
                             *sum = _mm512_mask3_fmadd_ps(d, e, *sum, mask);
                         }
@@ -508,7 +482,7 @@ unsafe fn sums<const K: usize>(
         }
     }
     for (k, &sum) in acc.iter().enumerate() {
-        let at = to.wrapping_offset(k as isize * call.output_strides[2] as isize);
+        let at = to.wrapping_offset(k as isize * call.g.output_strides[2] as isize);
         // SAFETY: an output of this pair.
         unsafe { *at = _mm512_reduce_add_ps(sum) };
     }

@@ -117,14 +117,21 @@ unsafe fn sum_nan_anew<T: Number>(
     }
 }
 
+/// Sum and product by the type's own operators.
+macro_rules! operators {
+    () => {
+        fn add(self, other: Self) -> Self {
+            self + other
+        }
+        fn mul(self, other: Self) -> Self {
+            self * other
+        }
+    };
+}
+
 impl Number for f64 {
     const ZERO: Self = 0.0;
-    fn add(self, other: Self) -> Self {
-        self + other
-    }
-    fn mul(self, other: Self) -> Self {
-        self * other
-    }
+    operators!();
     fn real(x: f64) -> Self {
         x
     }
@@ -141,12 +148,7 @@ impl Number for f64 {
 
 impl Number for f32 {
     const ZERO: Self = 0.0;
-    fn add(self, other: Self) -> Self {
-        self + other
-    }
-    fn mul(self, other: Self) -> Self {
-        self * other
-    }
+    operators!();
     fn real(x: f64) -> Self {
         x as f32
     }
@@ -156,12 +158,7 @@ macro_rules! complex {
     ($t:ty, $f:ty) => {
         impl Number for $t {
             const ZERO: Self = Self { re: 0.0, im: 0.0 };
-            fn add(self, other: Self) -> Self {
-                self + other
-            }
-            fn mul(self, other: Self) -> Self {
-                self * other
-            }
+            operators!();
             fn real(x: f64) -> Self {
                 Self { re: x as $f, im: 0.0 }
             }

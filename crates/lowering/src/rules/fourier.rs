@@ -3,10 +3,9 @@
 //! StableHLO transforms up to three trailing dims, so dims are brought to the end, three at a time. Its inverse
 //! divides by the number of elements; PyTorch's `normalization` is 0 for no factor, 1 for its root, 2 for itself.
 
-use tnrs_types::{DType, Dims, FftKind, Scalar};
+use tnrs_types::{inverse, DType, Dims, FftKind, Scalar};
 
 use crate::helpers::{dim, Lowered};
-use crate::layout::inverse;
 use crate::{Ctx, Expr, LowerError, Row};
 
 /// Rows of this family.

@@ -1,11 +1,10 @@
 //! Advanced indexing with integer tensors, and with a mask where the result's size does not depend on it.
 
 use tnrs_hlo::{Composite, ReduceKind, ScatterKind, Value};
-use tnrs_types::{contiguous_strides, DType, Dims, Scalar};
+use tnrs_types::{contiguous_strides, inverse, DType, Dims, Scalar};
 
 use crate::expr::{Expr, Math};
 use crate::helpers::{broadcast_dims, Lowered};
-use crate::layout::inverse;
 use crate::{Arg, Ctx, LowerError, Outcome, Row, Tensor};
 
 /// Rows of this family.

@@ -67,11 +67,7 @@ pub(super) fn call(
     let dtype = cx.b.ty(operands[0]).dtype;
     let on_codes = matches!(name, "row_order" | "check_info");
     if !on_codes && !matches!(dtype, DType::F32 | DType::F64 | DType::C64 | DType::C128) {
-        let kernel = kernel(cx, name);
-        return Err(LowerError::unsupported(format!(
-            "\"{kernel}\" not implemented for '{}'",
-            dtype.torch_name()
-        )));
+        return Err(LowerError::no_kernel(kernel(cx, name), dtype));
     }
     let attrs: Vec<Scalar> = attrs.iter().map(|&i| Scalar::Int(i)).collect();
     let types: Vec<TensorType> = results.iter().map(|(t, d)| TensorType::new(*t, d)).collect();

@@ -96,7 +96,7 @@ fn floats(cx: &Ctx, kernel: &str) -> Result<(), LowerError> {
     if is_plain_float(dtype) {
         return Ok(());
     }
-    Err(LowerError::unsupported(format!("\"{kernel}\" not implemented for '{}'", dtype.torch_name())))
+    Err(LowerError::no_kernel(kernel, dtype))
 }
 
 /// Refuses what does not convert to the result's type.
@@ -104,8 +104,7 @@ fn casts(from: DType, to: DType) -> Result<(), LowerError> {
     if from.casts_to(to) {
         return Ok(());
     }
-    let [from, to] = [from, to].map(DType::torch_name);
-    Err(LowerError::runtime(format!("result type {from} can't be cast to the desired output type {to}")))
+    Err(LowerError::runtime(from.miscast(to)))
 }
 
 /// A loss of input and target (arguments 0 and 1), a static number at `number`, reduced as argument `reduce` says.

@@ -4,7 +4,7 @@ use tnrs_hlo::{ReduceKind, Value};
 use tnrs_types::DType;
 
 use super::norm_layer::{mask, wanted};
-use super::variance::stepwise_mean;
+use super::variance::{ended, stepwise_mean};
 use crate::expr::{Expr, Math};
 use crate::helpers::Lowered;
 use crate::{Ctx, LowerError, Outcome, Row};
@@ -62,8 +62,7 @@ impl Groups {
         let (own, sum) = (x.slice(2, c, c + 1), sums.slice(2, c, c + 1));
         let count = all(strange(sums), 2) - strange(sum) + all(strange(own), 3);
         let last = own.slice(3, i, i + 1);
-        let alone = count.eq(1.0).and(last.is_inf());
-        count.eq(0.0).select(mean, alone.select(last, f64::NAN))
+        ended(mean, count, last)
     }
     /// The element that PyTorch's running mean takes last, when its vectors have so many elements: chunks of sixteen
     /// vectors are joined in a binary tree, the largest subtree last, after the elements that fill no vector.

@@ -147,7 +147,7 @@ pub fn only(cx: &Ctx, dtype: DType, accepted: fn(DType) -> bool) -> Result<(), L
     if accepted(dtype) {
         return Ok(());
     }
-    Err(LowerError::unsupported(format!("\"{}\" not implemented for '{}'", cx.op, dtype.torch_name())))
+    Err(LowerError::no_kernel(cx.op, dtype))
 }
 
 fn float_or_complex(d: DType) -> bool {

@@ -65,7 +65,6 @@ fn nansum(cx: &mut Ctx) -> Lowered {
     over_out(cx, Some(1), |x, dims| sum(zero_nan(x), dims))
 }
 
-/// A reduction that computes in `self`'s type.
 /// Nothing has no extreme.
 fn of_something(cx: &Ctx, name: &str) -> Result<(), LowerError> {
     if cx.tensor(0)?.ty.numel() > 0 {
@@ -77,6 +76,7 @@ fn of_something(cx: &Ctx, name: &str) -> Result<(), LowerError> {
     )))
 }
 
+/// A reduction that computes in `self`'s type.
 fn over_self(cx: &mut Ctx, dims: Option<usize>, f: impl for<'m> Fn(Expr<'m>, &[i64]) -> Expr<'m>) -> Lowered {
     let compute = cx.tensor(0)?.ty.dtype;
     let (x, dims) = operand(cx, dims, compute)?;

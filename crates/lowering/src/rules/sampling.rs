@@ -168,10 +168,7 @@ fn native_dropout(cx: &mut Ctx) -> Lowered {
         return Ok(Outcome::tensors(&[x.value, ones]));
     }
     if dtype.class() <= Class::Int {
-        return Err(LowerError::Runtime(format!(
-            "result type Float can't be cast to the desired output type {}",
-            dtype.torch_name()
-        )));
+        return Err(LowerError::Runtime(DType::F32.miscast(dtype)));
     }
     let u = uniform(cx, numel(&sizes), 24, DType::F32)?;
     let compute = dtype.opmath();

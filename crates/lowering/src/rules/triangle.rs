@@ -1,11 +1,11 @@
 //! Triangles, diagonals and their gradients.
 
 use tnrs_hlo::ScatterKind;
-use tnrs_types::{DType, Dims, Scalar};
+use tnrs_types::{inverse, DType, Dims, Scalar};
 
 use crate::expr::{Expr, Math};
 use crate::helpers::{dim, Lowered};
-use crate::layout::{inverse, others};
+use crate::layout::others;
 use crate::{Ctx, LowerError, Row};
 
 /// Rows of this family.

@@ -24,6 +24,11 @@ pub(super) fn stepwise_mean<'m>(mean: Expr<'m>, x: Expr<'m>, dims: &[i64], end: 
     }
     let strange = x.is_finite().not().cast(x.dtype()).reduce_keep(ReduceKind::Add, dims);
     let last = dims.iter().zip(end).fold(x, |x, (&d, &i)| x.slice(d as usize, i, i + 1));
+    ended(mean, strange, last)
+}
+
+/// Such a mean, from how many elements are not finite and the last that it takes.
+pub(super) fn ended<'m>(mean: Expr<'m>, strange: Expr<'m>, last: Expr<'m>) -> Expr<'m> {
     let alone = strange.eq(1.0).and(last.is_inf());
     strange.eq(0.0).select(mean, alone.select(last, f64::NAN))
 }

@@ -2,7 +2,7 @@
 //! that reach a result (or a concatenation) have to be written.
 
 use tnrs_hlo::{Composite, Func, Op};
-use tnrs_types::{numel, Dims};
+use tnrs_types::{inverse, numel, Dims};
 
 use super::BufKind;
 use crate::view::{Buf, View};
@@ -85,7 +85,7 @@ pub(crate) fn analyse(func: &Func, spec: &CompileSpec, bufs: &mut Vec<BufKind>) 
                 let o = instr.operands[0].index();
                 if info.target[o].is_none() {
                     if let Some(t) = &info.target[r.index()] {
-                        info.target[o] = Some(t.transpose(&View::inverse(perm)));
+                        info.target[o] = Some(t.transpose(&inverse(perm)));
                     }
                 }
             }
